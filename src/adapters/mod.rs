@@ -1,0 +1,4 @@
+//! The outside as it is: the proxy, this machine.
+
+pub mod host;
+pub mod litellm;

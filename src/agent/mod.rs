@@ -1,0 +1,3 @@
+//! The turn loop and what it needs.
+
+pub mod tools;

@@ -1,0 +1,1 @@
+//! The tools offered to a model.

@@ -1,0 +1,146 @@
+//! Hard limits on turns, tokens, money and time, and what has been spent of them.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::model::Usage;
+
+/// An amount of money in picodollars (10⁻¹² USD): whole numbers, so that sums are exact and survive JSON.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Money(pub u64);
+
+impl Money {
+    /// From dollars; `None` if negative, not a number, or beyond what the type holds (about 18 million).
+    #[must_use]
+    pub fn from_usd(usd: f64) -> Option<Self> {
+        let pico = (usd * 1e12).round();
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the range is checked")]
+        (pico.is_finite() && (0.0..1.8e19).contains(&pico)).then_some(Self(pico as u64))
+    }
+
+    /// In dollars.
+    #[must_use]
+    pub fn usd(self) -> f64 {
+        #[expect(clippy::cast_precision_loss, reason = "shown, never summed")]
+        let pico = self.0 as f64;
+        pico / 1e12
+    }
+
+    /// The sum, at most the largest amount.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        Self(self.0.saturating_add(other.0))
+    }
+}
+
+impl fmt::Display for Money {
+    /// `$0.0042`; four places under ten cents, two from ten dollars on.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let usd = self.usd();
+        let places = if usd >= 10.0 {
+            2
+        } else if usd >= 0.1 {
+            3
+        } else {
+            4
+        };
+        write!(f, "${usd:.places$}")
+    }
+}
+
+/// The four caps of a task; reaching one (`>=`) breaches it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Caps {
+    /// Replies allowed; the ending call may stand in the last of them.
+    pub turns: u32,
+    /// All input of all turns, cached or not, plus all output.
+    pub tokens: u64,
+    /// Money; none means no such cap.
+    pub cost: Option<Money>,
+    /// Active time over all spans, in milliseconds.
+    pub time_ms: u64,
+}
+
+/// What a task has spent, derived from its log.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Spend {
+    /// Replies recorded.
+    pub turns: u32,
+    /// Tokens by kind, estimates of lost requests included.
+    pub usage: Usage,
+    /// Money, estimates included.
+    pub cost: Money,
+    /// A part of the cost is unknown: no figure from the proxy and no prices in the catalog.
+    pub cost_unknown: bool,
+}
+
+/// Which cap was reached.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Cap {
+    /// Replies.
+    Turns,
+    /// Tokens.
+    Tokens,
+    /// Money.
+    Cost,
+    /// Active time.
+    Time,
+}
+
+impl fmt::Display for Cap {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Turns => "turns",
+            Self::Tokens => "tokens",
+            Self::Cost => "cost",
+            Self::Time => "time",
+        })
+    }
+}
+
+impl Caps {
+    /// The cap among tokens, cost and time that is reached; these end a task in the middle of a turn.
+    #[must_use]
+    pub fn breached_within_turn(&self, spend: &Spend, spent_ms: u64) -> Option<Cap> {
+        if spend.usage.total() >= self.tokens {
+            Some(Cap::Tokens)
+        } else if self.cost.is_some_and(|cap| spend.cost >= cap) {
+            Some(Cap::Cost)
+        } else if spent_ms >= self.time_ms {
+            Some(Cap::Time)
+        } else {
+            None
+        }
+    }
+
+    /// The cap that is reached, turns included; judged between turns.
+    #[must_use]
+    pub fn breached(&self, spend: &Spend, spent_ms: u64) -> Option<Cap> {
+        self.breached_within_turn(spend, spent_ms).or_else(|| (spend.turns >= self.turns).then_some(Cap::Turns))
+    }
+
+    /// The sentence for the handback note: which cap, its value, what was spent, how many turns.
+    #[must_use]
+    pub fn describe(&self, cap: Cap, spend: &Spend, spent_ms: u64) -> String {
+        let turns = spend.turns;
+        match cap {
+            Cap::Turns => format!("the cap of {} turns was reached after {turns} turns", self.turns),
+            Cap::Tokens => {
+                format!("the cap of {} tokens was reached: {} spent in {turns} turns", self.tokens, spend.usage.total())
+            }
+            Cap::Cost => format!(
+                "the cost cap of {} was reached: {} spent in {turns} turns",
+                self.cost.unwrap_or_default(),
+                spend.cost
+            ),
+            Cap::Time => format!(
+                "the time cap of {} s was reached: {} s spent in {turns} turns",
+                self.time_ms / 1000,
+                spent_ms / 1000
+            ),
+        }
+    }
+}

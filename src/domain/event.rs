@@ -1,0 +1,241 @@
+//! Events: what a task's log is made of. Disk, screen, JSON and chat use this one type.
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    caps::Caps,
+    checkout::{Base, Isolation},
+    id::{CallId, CommitId, Hash, IntentId, TaskId},
+    intent::IntentKind,
+    message::Reply,
+    model::{PinnedModel, Route, Usage},
+    outcome::{End, Handback, Pause},
+    role::Role,
+    upstream::Trouble,
+};
+
+/// An event with its place in its task's log.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Event {
+    /// The task.
+    pub task: TaskId,
+    /// From 1, without gaps.
+    pub seq: u64,
+    /// Civil time in milliseconds since 1970 UTC; shown, never decided on.
+    pub at_ms: u64,
+    /// The task's active time so far, over all spans, in milliseconds.
+    pub spent_ms: u64,
+    /// What happened.
+    pub kind: EventKind,
+}
+
+/// What happened.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EventKind {
+    /// The task began; opens the task's own intent. Everything that a resume needs stands here.
+    TaskStarted(Box<TaskStarted>),
+    /// A later process took the task up again.
+    SpanStarted {
+        /// Why, in one line.
+        cause: String,
+    },
+    /// Snapshot and worktree stand.
+    WorktreeReady {
+        /// The commit made of the checkout; the task starts there.
+        snapshot: CommitId,
+        /// The snapshot holds unfinished work of the person's.
+        dirty: bool,
+        /// What the worktree holds, for the model: languages, top of the tree, the project's own instructions.
+        workspace: String,
+        /// What was not carried over, and other things that the person should know.
+        notices: Vec<String>,
+    },
+    /// A request is about to be sent; every attempt is its own.
+    RequestSent {
+        /// Attempt number within the task, from 1.
+        request: u32,
+        /// The turn that it is for, from 1.
+        turn: u32,
+        /// The route.
+        route: Route,
+        /// Estimated input tokens.
+        estimated_input: u64,
+        /// The output ceiling sent with it.
+        max_output: u64,
+    },
+    /// A request ended without a whole reply.
+    RequestEnded {
+        /// Which.
+        request: u32,
+        /// What went wrong.
+        trouble: Trouble,
+        /// The upstream's words, masked.
+        message: String,
+        /// What it used, where known.
+        usage: Option<Usage>,
+        /// The wait before the next attempt, in milliseconds; none if there is none.
+        retry_in_ms: Option<u64>,
+    },
+    /// A request was not sent, because its estimated input alone would reach the token cap.
+    RequestWithheld {
+        /// Estimated input tokens.
+        estimated_input: u64,
+    },
+    /// A reply arrived whole.
+    ReplyReceived {
+        /// The request that it answers.
+        request: u32,
+        /// The turn that it begins.
+        turn: u32,
+        /// The reply.
+        reply: Reply,
+    },
+    /// The model is told something about its last reply.
+    Nudged {
+        /// The text, as the model sees it.
+        text: String,
+    },
+    /// An effect is about to happen.
+    IntentOpened {
+        /// Its number, one above the last.
+        intent: IntentId,
+        /// What it is about.
+        kind: IntentKind,
+    },
+    /// The effect happened.
+    IntentSettled {
+        /// Which.
+        intent: IntentId,
+    },
+    /// The effect did not happen or was taken back.
+    IntentAbandoned {
+        /// Which.
+        intent: IntentId,
+        /// Why, in one line.
+        cause: String,
+    },
+    /// A call is answered.
+    ToolResult(ToolResult),
+    /// The ending call was valid and claims success: checks come next. The call is still unanswered.
+    EndingAccepted {
+        /// The ending call.
+        call: CallId,
+        /// The note.
+        handback: Handback,
+    },
+    /// A check command ran.
+    CheckRan {
+        /// The ending call that it judges.
+        call: CallId,
+        /// The command line.
+        command: String,
+        /// Exit status; none if it was ended by a signal or a limit.
+        status: Option<i32>,
+        /// The end of its output.
+        output_tail: String,
+        /// How long it took, in milliseconds.
+        duration_ms: u64,
+    },
+    /// All calls of the turn are answered and the turn is over.
+    TurnEnded {
+        /// Which.
+        turn: u32,
+    },
+    /// Recovery looked at what a dead process left, and this is the verdict.
+    Recovered {
+        /// What was found and done, in one line.
+        cause: String,
+        /// The last checkpoint, if the branch held one of ours that the log did not name yet.
+        checkpoint: Option<CommitId>,
+    },
+    /// The task rests; settles nothing.
+    TaskPaused {
+        /// Why it rests.
+        pause: Pause,
+        /// The same, in one line.
+        cause: String,
+    },
+    /// The task's one completion.
+    TaskEnded {
+        /// How it ended.
+        end: End,
+        /// Why, in one line.
+        cause: String,
+    },
+}
+
+/// The content of a task's first event.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct TaskStarted {
+    /// The role, as a value.
+    pub role: Role,
+    /// What is to be done.
+    pub brief: String,
+    /// The model, pinned.
+    pub model: PinnedModel,
+    /// The caps.
+    pub caps: Caps,
+    /// The caller's checkout, an absolute path.
+    pub checkout: String,
+    /// Where it starts from.
+    pub base: Base,
+    /// The task's branch.
+    pub branch: String,
+    /// The task's worktree, an absolute path.
+    pub worktree: String,
+    /// How it stands apart from the checkout.
+    pub isolation: Isolation,
+    /// Command lines that must all exit 0 for success.
+    pub checks: Vec<String>,
+    /// A command's time limit, in milliseconds.
+    pub command_time_ms: u64,
+    /// Globs of paths that no file tool touches.
+    pub deny: Vec<String>,
+    /// Untracked files over this many bytes are not carried over.
+    pub max_untracked: u64,
+    /// Further environment variables that commands see.
+    pub pass_env: Vec<String>,
+    /// The branch keeps its commit per call instead of one commit.
+    pub keep_turns: bool,
+}
+
+/// How a call went.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ResultStatus {
+    /// It did what it says.
+    Done,
+    /// It ran and failed (a command with another status than 0, a failing check).
+    Failed,
+    /// It was refused: understood, but impossible or forbidden.
+    Refused,
+    /// It could not be run at all: no such tool is offered, or its arguments are not a JSON object.
+    Unreadable,
+    /// It was not run.
+    NotRun,
+}
+
+/// The answer to a call.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct ToolResult {
+    /// The call.
+    pub call: CallId,
+    /// How it went.
+    pub status: ResultStatus,
+    /// The answer, as the model sees it.
+    pub content: String,
+    /// The checkpoint made after it, if the tree changed.
+    pub checkpoint: Option<CommitId>,
+    /// The file that the model knows now, with the hash of its bytes.
+    pub seen: Option<Seen>,
+}
+
+/// A file as a model last saw or wrote it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Seen {
+    /// Relative to the worktree, links resolved.
+    pub path: String,
+    /// Hash of its bytes.
+    pub hash: Hash,
+}

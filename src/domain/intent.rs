@@ -1,0 +1,120 @@
+//! Intents: durable statements of effects about to happen, and the table of what may follow what.
+
+use serde::{Deserialize, Serialize};
+
+use super::id::{CallId, CommitId, Hash, IntentId};
+
+/// An effect about to happen. Each kind names what will be true, so that recovery can see whether it already is.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum IntentKind {
+    /// The task itself; opened by `task_started`, settled with its completion.
+    Task,
+    /// A file tool writes `path`: its bytes go from `before` to `after`.
+    FileEdit {
+        /// The call that asks for it.
+        call: CallId,
+        /// Relative to the worktree, links resolved.
+        path: String,
+        /// Hash of the bytes before; none if there is no such file.
+        before: Option<Hash>,
+        /// Hash of the bytes after.
+        after: Hash,
+        /// The answer to the call once it is done.
+        answer: String,
+    },
+    /// A shell command of the model.
+    Command {
+        /// The call that asks for it.
+        call: CallId,
+        /// The command line.
+        command: String,
+    },
+    /// The check commands, run by nisse after the ending call; they may be run any number of times.
+    Check {
+        /// The ending call.
+        call: CallId,
+    },
+    /// The branch goes from `from` to `to`, one commit with the same tree.
+    Squash {
+        /// The old tip, kept under `refs/nisse/turns/<task>`.
+        from: CommitId,
+        /// The new tip.
+        to: CommitId,
+    },
+    /// Branch and worktree go; the commits stay under `refs/nisse/discarded/<task>`.
+    Discard {
+        /// The tip that is kept there.
+        tip: CommitId,
+    },
+    /// The worktree of a settled task goes; its branch stays.
+    CleanUp,
+}
+
+impl IntentKind {
+    /// The call that it belongs to.
+    #[must_use]
+    pub fn call(&self) -> Option<&CallId> {
+        match self {
+            Self::FileEdit { call, .. } | Self::Command { call, .. } | Self::Check { call } => Some(call),
+            Self::Task | Self::Squash { .. } | Self::Discard { .. } | Self::CleanUp => None,
+        }
+    }
+
+    /// Whether it may stay pending, or be opened, after the task's completion.
+    #[must_use]
+    pub fn outlives_completion(&self) -> bool {
+        match self {
+            Self::Discard { .. } | Self::CleanUp => true,
+            Self::Task | Self::FileEdit { .. } | Self::Command { .. } | Self::Check { .. } | Self::Squash { .. } => {
+                false
+            }
+        }
+    }
+}
+
+/// Where an intent stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Status {
+    /// Opened; the effect may or may not have happened.
+    Pending,
+    /// The effect happened.
+    Settled,
+    /// The effect did not happen, or was taken back.
+    Abandoned,
+}
+
+/// An intent with its standing.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Intent {
+    /// Its number.
+    pub id: IntentId,
+    /// What it is about.
+    pub kind: IntentKind,
+    /// Where it stands.
+    pub status: Status,
+}
+
+/// A move of an intent.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Move {
+    /// `intent_opened`.
+    Open,
+    /// `intent_settled`.
+    Settle,
+    /// `intent_abandoned`.
+    Abandon,
+}
+
+/// The intents' transition table: the standing after `step`, or none where it may not happen.
+/// The task's own intent is never abandoned.
+#[must_use]
+pub fn next_status(kind: &IntentKind, now: Option<Status>, step: Move) -> Option<Status> {
+    match (now, step) {
+        (None, Move::Open) => Some(Status::Pending),
+        (Some(Status::Pending), Move::Settle) => Some(Status::Settled),
+        (Some(Status::Pending), Move::Abandon) => (*kind != IntentKind::Task).then_some(Status::Abandoned),
+        (None | Some(Status::Settled | Status::Abandoned), Move::Settle | Move::Abandon)
+        | (Some(Status::Pending | Status::Settled | Status::Abandoned), Move::Open) => None,
+    }
+}

@@ -1,0 +1,15 @@
+//! What things are: events, the state folded from them, and the decision what comes next.
+//!
+//! No I/O, no async, no clock. Everything above stands on two functions:
+//! `task::Task::apply` (the only fold) and `next::next` (the only decision).
+
+pub mod caps;
+pub mod checkout;
+pub mod event;
+pub mod id;
+pub mod intent;
+pub mod message;
+pub mod model;
+pub mod outcome;
+pub mod role;
+pub mod upstream;

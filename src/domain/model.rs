@@ -1,0 +1,124 @@
+//! Models as a task sees them: the pinned model, its route, usage and prices.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::caps::Money;
+
+/// The protocol in which a model is spoken to.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Route {
+    /// `POST /v1/chat/completions`.
+    Normalized,
+    /// `POST /v1/messages`: thinking blocks, signatures and cache marks arrive intact.
+    Native,
+}
+
+impl fmt::Display for Route {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Normalized => "normalized",
+            Self::Native => "native",
+        })
+    }
+}
+
+/// Prices per token; absent where the catalog does not say.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Prices {
+    /// An input token.
+    pub input: Option<Money>,
+    /// An output token.
+    pub output: Option<Money>,
+    /// An input token read from the cache; else as [`Self::input`].
+    pub cache_read: Option<Money>,
+    /// An input token written to the cache; else as [`Self::input`].
+    pub cache_write: Option<Money>,
+}
+
+impl Prices {
+    /// The cost of `usage`, or none if a price is missing.
+    #[must_use]
+    pub fn cost(&self, usage: &Usage) -> Option<Money> {
+        let (input, output) = (self.input?, self.output?);
+        let plain = usage.input.saturating_sub(usage.cache_read).saturating_sub(usage.cache_write);
+        let sum = [
+            (plain, input),
+            (usage.cache_read, self.cache_read.unwrap_or(input)),
+            (usage.cache_write, self.cache_write.unwrap_or(input)),
+            (usage.output, output),
+        ]
+        .into_iter()
+        .fold(0u64, |sum, (tokens, price)| sum.saturating_add(tokens.saturating_mul(price.0)));
+        Some(Money(sum))
+    }
+}
+
+/// A model as pinned in a task's first event; used to the end.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct PinnedModel {
+    /// The proxy's name for it.
+    pub alias: String,
+    /// What stands behind the alias, as the catalog says (`anthropic/claude-…`).
+    pub backing: String,
+    /// The provider, as the catalog or the configuration says.
+    pub provider: String,
+    /// How it is spoken to.
+    pub route: Route,
+    /// Input window in tokens.
+    pub window: u64,
+    /// The most output tokens that a request asks for.
+    pub max_output: u64,
+    /// The proxy declares `tool_choice` to work.
+    pub tool_choice: bool,
+    /// Prices, where known.
+    pub prices: Prices,
+}
+
+/// Tokens of one reply, or of a task. The same meaning on both routes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Usage {
+    /// All input, cached or not.
+    pub input: u64,
+    /// All output, reasoning included.
+    pub output: u64,
+    /// The part of the input that was read from a cache.
+    pub cache_read: u64,
+    /// The part of the input that was written to a cache.
+    pub cache_write: u64,
+}
+
+impl Usage {
+    /// What the token cap counts.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        self.input.saturating_add(self.output)
+    }
+
+    /// Adds another usage to this one.
+    pub fn add(&mut self, other: &Self) {
+        self.input = self.input.saturating_add(other.input);
+        self.output = self.output.saturating_add(other.output);
+        self.cache_read = self.cache_read.saturating_add(other.cache_read);
+        self.cache_write = self.cache_write.saturating_add(other.cache_write);
+    }
+
+    /// What a request is charged whose usage is not known: its estimated input and an eighth of its output ceiling.
+    #[must_use]
+    pub fn estimate(estimated_input: u64, max_output: u64) -> Self {
+        Self { input: estimated_input, output: max_output / 8, ..Self::default() }
+    }
+}
+
+/// Which model answered, as the proxy's headers say (the body's `model` lies after a fallback).
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct AnsweredBy {
+    /// The alias that answered (`x-litellm-model-group`), else the alias asked for.
+    pub alias: String,
+    /// The backing model that answered, else the pinned one.
+    pub backing: String,
+    /// The proxy went to another model than the one asked for.
+    pub fallback: bool,
+}

@@ -1,0 +1,124 @@
+//! Roles as data: planner, executor and delegate are values of one type, for one loop.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// The roles that a model can be named for.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RoleName {
+    /// Explores read-only and submits a plan.
+    Planner,
+    /// Carries out an approved plan.
+    Executor,
+    /// Does one bounded sub-task and hands it back.
+    Delegate,
+    /// Answers one question of the executor.
+    Consultant,
+    /// Understands a go-ahead in plain language, for `serve`.
+    Classifier,
+}
+
+impl RoleName {
+    /// All of them, in the order in which they are shown.
+    pub const ALL: [Self; 5] = [Self::Planner, Self::Executor, Self::Delegate, Self::Consultant, Self::Classifier];
+
+    /// The name used in configuration, `NISSE_ROLE_<NAME>` and output.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Planner => "planner",
+            Self::Executor => "executor",
+            Self::Delegate => "delegate",
+            Self::Consultant => "consultant",
+            Self::Classifier => "classifier",
+        }
+    }
+}
+
+impl fmt::Display for RoleName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// A tool that a role can be offered.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ToolName {
+    /// Reads a file, or a range of its lines.
+    ReadFile,
+    /// Lists files by glob.
+    ListFiles,
+    /// Searches file contents by regular expression.
+    Search,
+    /// Writes a whole file.
+    WriteFile,
+    /// Replaces an exact text in a file.
+    EditFile,
+    /// Runs a shell command.
+    RunCommand,
+    /// Ends a delegation with a note.
+    HandBack,
+}
+
+impl ToolName {
+    /// All of them, in the order in which they are offered.
+    pub const ALL: [Self; 7] = [
+        Self::ReadFile,
+        Self::ListFiles,
+        Self::Search,
+        Self::WriteFile,
+        Self::EditFile,
+        Self::RunCommand,
+        Self::HandBack,
+    ];
+
+    /// The name on the wire.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::ReadFile => "read_file",
+            Self::ListFiles => "list_files",
+            Self::Search => "search",
+            Self::WriteFile => "write_file",
+            Self::EditFile => "edit_file",
+            Self::RunCommand => "run_command",
+            Self::HandBack => "hand_back",
+        }
+    }
+
+    /// The tool with that name on the wire.
+    #[must_use]
+    pub fn from_wire(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|tool| tool.as_str() == name)
+    }
+}
+
+impl fmt::Display for ToolName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// A role as a task runs under it: recorded at the start, so that a resume by a newer nisse goes on as begun.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Role {
+    /// Which role.
+    pub name: RoleName,
+    /// The system prompt, whole.
+    pub prompt: String,
+    /// The tools offered, in order.
+    pub tools: Vec<ToolName>,
+    /// The tool whose accepted call ends the task.
+    pub ending: ToolName,
+    /// Bad replies in a row after which the task fails.
+    pub bad_replies: u32,
+    /// Equal calls with equal results in a row after which the task fails; the model is told one earlier.
+    pub repeats: u32,
+    /// Failing checks that are answered to the model; one more fails the task.
+    pub failed_checks: u32,
+    /// Whether the proxy may answer with another model than the one asked for.
+    pub fallbacks: bool,
+}

@@ -1,0 +1,6 @@
+//! nisse.
+pub mod adapters;
+pub mod agent;
+pub mod domain;
+pub mod ports;
+pub mod repo;

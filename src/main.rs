@@ -1,0 +1,2 @@
+//! The `nisse` program.
+fn main() {}

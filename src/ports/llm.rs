@@ -1,0 +1,157 @@
+//! A model that is asked and answers.
+
+use std::time::Duration;
+
+use tokio::sync::mpsc::UnboundedSender;
+
+use super::BoxFuture;
+use crate::domain::{
+    id::CallId,
+    message::{Call, Reply},
+    model::{PinnedModel, Usage},
+    upstream::Trouble,
+};
+
+/// A model. Real implementations: the `LiteLLM` proxy, and a scripted one in process for property tests.
+pub trait Llm: Send + Sync {
+    /// Sends one request, once, and returns the whole reply or why there is none. Never retries.
+    ///
+    /// Streamed text goes to `deltas` as it comes and is not part of the record. Dropping the future drops the request.
+    fn ask<'a>(&'a self, request: &'a Request, deltas: &'a Deltas) -> BoxFuture<'a, Result<Reply, Error>>;
+}
+
+/// Where streamed text goes: shown, never recorded.
+pub type Deltas = UnboundedSender<Delta>;
+
+/// A piece of streamed text.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Delta {
+    /// Text for a reader.
+    Text(String),
+    /// Reasoning that the vendor shows.
+    Reasoning(String),
+}
+
+/// A request, rendered wholly from the log; the adapter puts it into the route's form.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Request {
+    /// Unique over all tasks; sent as `x-litellm-call-id`.
+    pub id: String,
+    /// The turn that the reply will begin, from 1: calls are numbered by it.
+    pub turn: u32,
+    /// Who is asked, and how.
+    pub model: PinnedModel,
+    /// The system prompt.
+    pub system: String,
+    /// The tools offered.
+    pub tools: Vec<ToolSchema>,
+    /// The conversation, oldest first.
+    pub messages: Vec<Message>,
+    /// The output ceiling in tokens.
+    pub max_output: u64,
+    /// Ask for a call (`tool_choice`).
+    pub require_call: bool,
+    /// The proxy may answer with another model.
+    pub fallbacks: bool,
+    /// Vendor ids of calls already recorded in this task: a repeated one is not kept.
+    pub vendor_ids: Vec<String>,
+}
+
+/// A tool as it is offered.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ToolSchema {
+    /// Its name on the wire.
+    pub name: &'static str,
+    /// What it is for, to the model.
+    pub description: &'static str,
+    /// JSON schema of its arguments: one closed object.
+    pub parameters: serde_json::Value,
+}
+
+/// A message of the conversation.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Message {
+    /// From us: the brief, a nudge.
+    User(String),
+    /// A reply of the model's: never without text and calls.
+    Assistant {
+        /// The reply's text.
+        text: String,
+        /// Its parts in order, opaque ones left out where they must not go back.
+        parts: Vec<AssistantPart>,
+    },
+    /// The answers to the calls of the reply before, in order.
+    Results(Vec<Answer>),
+}
+
+/// A part of a reply that goes back to the model.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum AssistantPart {
+    /// Text.
+    Text(String),
+    /// Opaque reasoning, raw JSON; see [`crate::domain::message::Part::Reasoning`].
+    Reasoning(String),
+    /// A call, with the id that stands for it on the wire.
+    Call {
+        /// The id on the wire: the vendor's where the same model minted it, else ours.
+        wire_id: String,
+        /// The call.
+        call: Call,
+    },
+}
+
+/// The answer to a call.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Answer {
+    /// The call.
+    pub call: CallId,
+    /// Its id on the wire.
+    pub wire_id: String,
+    /// The text.
+    pub content: String,
+    /// It was refused, failed or not run.
+    pub is_error: bool,
+}
+
+impl Request {
+    /// Estimated input tokens: bytes / 3.5, rounded up, plus a little for each message. Bytes / 4 is 14 % too low for code.
+    #[must_use]
+    pub fn estimated_input(&self) -> u64 {
+        let tools: usize =
+            self.tools.iter().map(|t| t.name.len() + t.description.len() + t.parameters.to_string().len() + 40).sum();
+        let messages: usize = self.messages.iter().map(Message::bytes).sum();
+        let bytes = (self.system.len() + tools + messages) as u64;
+        (bytes * 2).div_ceil(7)
+    }
+}
+
+impl Message {
+    fn bytes(&self) -> usize {
+        let content: usize = match self {
+            Self::User(text) => text.len(),
+            Self::Assistant { parts, .. } => parts
+                .iter()
+                .map(|part| match part {
+                    AssistantPart::Text(text) | AssistantPart::Reasoning(text) => text.len(),
+                    AssistantPart::Call { call, .. } => call.name.len() + call.arguments.len() + 60,
+                })
+                .sum(),
+            Self::Results(answers) => answers.iter().map(|answer| answer.content.len() + 60).sum(),
+        };
+        content + 20
+    }
+}
+
+/// Why there is no reply.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{trouble}: {message}")]
+pub struct Error {
+    /// The class, which decides what follows.
+    pub trouble: Trouble,
+    /// The upstream's words, or ours; never holds the token.
+    pub message: String,
+    /// The wait that the proxy asks for.
+    pub retry_after: Option<Duration>,
+    /// Tokens already used by a reply that was cut.
+    pub usage: Option<Usage>,
+}
