@@ -2,5 +2,6 @@
 pub mod adapters;
 pub mod agent;
 pub mod domain;
+pub mod log;
 pub mod ports;
 pub mod repo;

@@ -1,7 +1,7 @@
 //! What things are: events, the state folded from them, and the decision what comes next.
 //!
 //! No I/O, no async, no clock. Everything above stands on two functions:
-//! `task::Task::apply` (the only fold) and `next::next` (the only decision).
+//! [`task::Task::apply`] (the only fold) and [`next::next`] (the only decision).
 
 pub mod caps;
 pub mod checkout;
@@ -10,6 +10,9 @@ pub mod id;
 pub mod intent;
 pub mod message;
 pub mod model;
+pub mod next;
 pub mod outcome;
+pub mod phase;
 pub mod role;
+pub mod task;
 pub mod upstream;

@@ -1,0 +1,204 @@
+//! What happens next: a pure function of the log and of the present moment.
+//!
+//! It never asks while a call is unanswered or an intent other than the task's own is open.
+
+use super::{
+    event::ResultStatus,
+    id::{CallId, IntentId},
+    intent::Status,
+    message::Stop,
+    outcome::{End, Outcome, Pause},
+    task::Task,
+    upstream::Reaction,
+};
+
+/// What the log cannot know.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Now {
+    /// The task's active time, in milliseconds.
+    pub spent_ms: u64,
+    /// The person asked to stop.
+    pub stop: bool,
+}
+
+/// What comes next.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Step {
+    /// Make snapshot, branch and worktree.
+    Prepare,
+    /// See to what a dead process left, before any new work.
+    Recover(Recovery),
+    /// Do what this call asks for.
+    Act(CallId),
+    /// Answer this call without doing it.
+    Skip(CallId, Skip),
+    /// Judge the accepted ending call: look at the tree, run the checks.
+    Check(CallId),
+    /// Record the turn's end.
+    Close,
+    /// Build the request from the log, ask, record the reply whole.
+    Ask,
+    /// Settle and return.
+    Finish(Outcome),
+}
+
+/// What recovery looks at.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Recovery {
+    /// An open intent.
+    Intent(IntentId),
+    /// Branch and worktree, where no intent is open.
+    Worktree,
+}
+
+/// Why a call is not run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Skip {
+    /// The reply was cut off by the output limit.
+    Truncated,
+    /// It stands behind the ending call.
+    AfterEnding,
+    /// A cap was reached.
+    Capped,
+    /// The person asked to stop.
+    Stopped,
+}
+
+/// The decision.
+#[must_use]
+pub fn next(task: &Task, now: Now) -> Step {
+    if let Some(outcome) = task.outcome() {
+        return after_outcome(task, outcome);
+    }
+    if task.ready.is_none() {
+        return if now.stop { stopped() } else { Step::Prepare };
+    }
+    if let Some(intent) = task.pending_intents().next() {
+        return Step::Recover(Recovery::Intent(intent.id));
+    }
+    if task.uninspected {
+        return Step::Recover(Recovery::Worktree);
+    }
+    match task.last_turn() {
+        Some(turn) if !turn.closed => within_turn(task, now),
+        Some(_) | None => between_turns(task, now),
+    }
+}
+
+/// A task that ended may still owe its settlement, a discard or a clean-up; one that rests owes nothing.
+fn after_outcome(task: &Task, outcome: Outcome) -> Step {
+    if task.ended.is_some() {
+        if task.intent(IntentId::TASK).is_some_and(|own| own.status == Status::Pending) {
+            return Step::Recover(Recovery::Intent(IntentId::TASK));
+        }
+        if task.uninspected
+            && let Some(intent) = task.pending_intents().next()
+        {
+            return Step::Recover(Recovery::Intent(intent.id));
+        }
+    }
+    Step::Finish(outcome)
+}
+
+fn within_turn(task: &Task, now: Now) -> Step {
+    let (Some(turn), Some(call)) = (task.last_turn(), task.unanswered()) else { return Step::Close };
+    let id = call.id.clone();
+    let ending = task.started.role.ending.as_str();
+    let after_ending = turn.reply.calls().take(turn.results.len()).any(|earlier| earlier.name == ending);
+    let skip = if now.stop {
+        Some(Skip::Stopped)
+    } else if task.started.caps.breached_within_turn(&task.spend, now.spent_ms).is_some() {
+        Some(Skip::Capped)
+    } else if turn.reply.stop == Stop::Truncated {
+        Some(Skip::Truncated)
+    } else if after_ending {
+        Some(Skip::AfterEnding)
+    } else {
+        None
+    };
+    match (skip, &turn.ending) {
+        (Some(skip), _) => Step::Skip(id, skip),
+        (None, Some((accepted, _))) if *accepted == id => Step::Check(id),
+        (None, Some(_) | None) => Step::Act(id),
+    }
+}
+
+fn between_turns(task: &Task, now: Now) -> Step {
+    if let Some(note) = &task.handback {
+        return if note.succeeded {
+            ended(End::Handback, "the work was handed back")
+        } else {
+            ended(End::Failed, "the model handed the work back as not done")
+        };
+    }
+    if let Some(cause) = failure(task) {
+        return ended(End::Failed, &cause);
+    }
+    if now.stop {
+        return stopped();
+    }
+    let caps = &task.started.caps;
+    if let Some(cap) = caps.breached(&task.spend, now.spent_ms) {
+        return ended(End::Capped(cap), &caps.describe(cap, &task.spend, now.spent_ms));
+    }
+    if let Some(estimated) = task.withheld {
+        let cause = format!(
+            "the cap of {} tokens leaves no room for the next request (about {estimated} tokens): {} spent in {} turns",
+            caps.tokens,
+            task.spend.usage.total(),
+            task.spend.turns
+        );
+        return ended(End::Capped(super::caps::Cap::Tokens), &cause);
+    }
+    match &task.trouble {
+        Some(last) if last.retry_in_ms.is_none() => {
+            let cause = format!("{}: {}", last.trouble, last.message);
+            match last.trouble.reaction() {
+                Reaction::Fail => ended(End::Failed, &cause),
+                Reaction::Gate => paused(Pause::Gated, cause),
+                Reaction::Stop => stopped(),
+                Reaction::Retry | Reaction::Interrupt | Reaction::Configuration | Reaction::DropToolChoice => {
+                    paused(Pause::Interrupted, cause)
+                }
+            }
+        }
+        Some(_) | None => Step::Ask,
+    }
+}
+
+/// Why the task has failed, if it has: seen from outside, no model is asked.
+fn failure(task: &Task) -> Option<String> {
+    let role = &task.started.role;
+    let turn = task.last_turn()?;
+    if let Stop::Declined(text) = &turn.reply.stop {
+        return Some(format!("the model declined: {text}"));
+    }
+    if task.unchanged_claims >= 2 {
+        return Some("success was claimed twice although nothing had changed".to_owned());
+    }
+    if task.failed_checks > role.failed_checks {
+        return Some(format!("the check failed {} times", task.failed_checks));
+    }
+    if task.bad_replies >= role.bad_replies {
+        return Some(format!("no usable tool call in {} replies in a row", task.bad_replies));
+    }
+    if task.repeat.told && task.repeat.count >= role.repeats {
+        let last = turn.results.iter().rev().find(|result| result.status != ResultStatus::NotRun);
+        let call = last.and_then(|result| turn.reply.calls().find(|call| call.id == result.call));
+        let name = call.map_or("call", |call| call.name.as_str());
+        return Some(format!("a loop: the same {name} with the same result {} times in a row", task.repeat.count));
+    }
+    None
+}
+
+fn ended(end: End, cause: &str) -> Step {
+    Step::Finish(Outcome::Ended { end, cause: cause.to_owned() })
+}
+
+fn paused(pause: Pause, cause: String) -> Step {
+    Step::Finish(Outcome::Paused { pause, cause })
+}
+
+fn stopped() -> Step {
+    paused(Pause::Stopped, "stopped on request".to_owned())
+}

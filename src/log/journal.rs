@@ -1,0 +1,185 @@
+//! Writing a task's log: events are staged, then committed together before anything outside the log is touched.
+
+use std::fmt;
+
+use rusqlite::{TransactionBehavior, params};
+
+use super::{Error, Log, VERSION, codec, lock::Lock, read::int};
+use crate::{
+    domain::{
+        event::{Event, EventKind, TaskStarted},
+        id::TaskId,
+        task::Task,
+    },
+    ports::clock::Clock,
+};
+
+/// Whoever wants to watch: called with each event once it is durable, and the task as it then is.
+pub type Subscriber = Box<dyn FnMut(&Event, &Task) + Send>;
+
+impl Log {
+    /// Writes events in one transaction; they are durable when this returns.
+    pub fn append(&mut self, events: &[Event]) -> Result<(), Error> {
+        let path = self.state_dir.join("nisse.db");
+        let database = |source| Error::Database { what: "writing events", path: path.clone(), source };
+        let encoded: Vec<_> = events
+            .iter()
+            .map(|event| codec::encode(&event.kind).map(|encoded| (event, encoded)))
+            .collect::<Result<_, _>>()
+            .map_err(|error| database(rusqlite::Error::ToSqlConversionFailure(error.into())))?;
+        let transaction =
+            self.connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(database)?;
+        let found: u32 = transaction.query_row("PRAGMA user_version", [], |row| row.get(0)).map_err(database)?;
+        if found != VERSION {
+            return Err(Error::Newer { path: path.clone(), found });
+        }
+        for (event, encoded) in &encoded {
+            for (hash, text) in &encoded.blobs {
+                let packed = zstd::bulk::compress(text.as_bytes(), 3).map_err(|source| Error::Io {
+                    what: "compressing for",
+                    path: path.clone(),
+                    source,
+                })?;
+                transaction
+                    .prepare_cached("INSERT INTO blob (hash, raw_len, zstd) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING")
+                    .and_then(|mut insert| insert.execute(params![hash.0, int(text.len() as u64), packed]))
+                    .map_err(database)?;
+            }
+            transaction
+                .prepare_cached(
+                    "INSERT INTO event (task, seq, v, at_ms, spent_ms, kind, body) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+                )
+                .and_then(|mut insert| {
+                    insert.execute(params![
+                        event.task.to_string(),
+                        int(event.seq),
+                        VERSION,
+                        int(event.at_ms),
+                        int(event.spent_ms),
+                        encoded.kind,
+                        encoded.body
+                    ])
+                })
+                .map_err(database)?;
+        }
+        transaction.commit().map_err(database)
+    }
+}
+
+/// A task's log, opened for writing by its one owner.
+pub struct Journal {
+    log: Log,
+    _lock: Lock,
+    clock: Clock,
+    /// Active time of earlier spans, less what the clock had counted when this span began.
+    spent_before_ms: u64,
+    began_ms: u64,
+    task: Task,
+    staged: Vec<Event>,
+    subscribers: Vec<Subscriber>,
+}
+
+impl fmt::Debug for Journal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Journal").field("task", &self.task.id).field("seq", &self.task.seq).finish_non_exhaustive()
+    }
+}
+
+impl Journal {
+    /// Begins a task: its first event is durable when this returns.
+    pub fn begin(mut log: Log, clock: Clock, id: TaskId, started: TaskStarted) -> Result<Self, Error> {
+        let lock = Lock::take(&log.state_dir, id)?;
+        let kind = EventKind::TaskStarted(Box::new(started));
+        let first = Event { task: id, seq: 1, at_ms: clock.civil_ms(), spent_ms: 0, kind };
+        let task = Task::begin(&first)?;
+        log.append(std::slice::from_ref(&first))?;
+        Ok(Self {
+            log,
+            _lock: lock,
+            clock,
+            spent_before_ms: 0,
+            began_ms: millis(clock),
+            task,
+            staged: Vec::new(),
+            subscribers: Vec::new(),
+        })
+    }
+
+    /// Takes a task up again.
+    pub fn resume(log: Log, clock: Clock, id: TaskId, cause: &str) -> Result<Self, Error> {
+        let lock = Lock::take(&log.state_dir, id)?;
+        let task = log.task(id)?;
+        let mut journal = Self {
+            spent_before_ms: task.spent_ms,
+            began_ms: millis(clock),
+            log,
+            _lock: lock,
+            clock,
+            task,
+            staged: Vec::new(),
+            subscribers: Vec::new(),
+        };
+        journal.push(EventKind::SpanStarted { cause: cause.to_owned() })?;
+        Ok(journal)
+    }
+
+    /// Adds somebody who watches. Events that are durable already are not repeated.
+    pub fn subscribe(&mut self, subscriber: Subscriber) {
+        self.subscribers.push(subscriber);
+    }
+
+    /// The task as it is, staged events included.
+    #[must_use]
+    pub fn task(&self) -> &Task {
+        &self.task
+    }
+
+    /// The events so far, durable ones only.
+    pub fn events(&self) -> Result<Vec<Event>, Error> {
+        self.log.events(self.task.id, 0)
+    }
+
+    /// The task's active time, in milliseconds.
+    #[must_use]
+    pub fn spent_ms(&self) -> u64 {
+        self.spent_before_ms + millis(self.clock).saturating_sub(self.began_ms)
+    }
+
+    /// Civil time in milliseconds since 1970 UTC.
+    #[must_use]
+    pub fn civil_ms(&self) -> u64 {
+        self.clock.civil_ms()
+    }
+
+    /// Stages an event. It counts for [`Self::task`] at once and is durable after the next [`Self::commit`].
+    pub fn push(&mut self, kind: EventKind) -> Result<(), Error> {
+        let event = Event {
+            task: self.task.id,
+            seq: self.task.seq + 1,
+            at_ms: self.clock.civil_ms(),
+            spent_ms: self.spent_ms(),
+            kind,
+        };
+        self.task.apply(&event)?;
+        self.staged.push(event);
+        Ok(())
+    }
+
+    /// Makes what is staged durable, in one transaction. To be called before anything outside the log is touched.
+    pub fn commit(&mut self) -> Result<(), Error> {
+        if self.staged.is_empty() {
+            return Ok(());
+        }
+        self.log.append(&self.staged)?;
+        for event in self.staged.drain(..) {
+            for subscriber in &mut self.subscribers {
+                subscriber(&event, &self.task);
+            }
+        }
+        Ok(())
+    }
+}
+
+fn millis(clock: Clock) -> u64 {
+    u64::try_from(clock.active().as_millis()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,107 @@
+//! The event log: one `SQLite` database per state directory.
+//!
+//! - Events are appended, never changed or deleted (triggers), numbered from 1 without gaps per task.
+//! - A transaction is durable when [`Log::append`] returns (WAL, `synchronous=FULL`).
+//! - An event that the [fold](crate::domain::task::Task::apply) refuses cannot be written, and a stored one that it
+//!   refuses, or that does not encode to what is stored, is [corruption](Error::Corrupt) with its task and number.
+//! - A task has one writer at a time, by an [operating system's file lock](lock) beside the database.
+//! - Files of the database are only touched through `SQLite` while it is open; all are private to their owner.
+
+mod codec;
+mod journal;
+mod lock;
+mod open;
+mod read;
+
+use std::path::PathBuf;
+
+pub use codec::{decode, encode};
+pub use journal::{Journal, Subscriber};
+pub use open::Access;
+
+use crate::domain::{id::TaskId, task::Illegal};
+
+/// The version of the schema and of the events that this nisse writes.
+pub const VERSION: u32 = 1;
+
+/// An open log.
+#[derive(Debug)]
+pub struct Log {
+    connection: rusqlite::Connection,
+    state_dir: PathBuf,
+    notice: Option<String>,
+}
+
+/// Why the log could not do what was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A file or directory of the state directory.
+    #[error("{what} {}: {source}", path.display())]
+    Io {
+        /// What was attempted.
+        what: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The database.
+    #[error("{what} in {}: {source}", path.display())]
+    Database {
+        /// What was attempted.
+        what: &'static str,
+        /// The database file.
+        path: PathBuf,
+        /// What `SQLite` said.
+        source: rusqlite::Error,
+    },
+    /// The linked `SQLite` can corrupt a database with several writers.
+    #[error("SQLite {found} is linked, and versions before 3.51.3 can corrupt a log that several tasks write")]
+    OldLibrary {
+        /// Its version.
+        found: String,
+    },
+    /// A newer nisse has written the database.
+    #[error("{} has version {found}, and this nisse knows versions up to {VERSION}", path.display())]
+    Newer {
+        /// The database file.
+        path: PathBuf,
+        /// Its version.
+        found: u32,
+    },
+    /// A stored event cannot be what it says.
+    #[error("the log is corrupt: task {task}, event {seq}: {what}")]
+    Corrupt {
+        /// The task.
+        task: TaskId,
+        /// The event.
+        seq: u64,
+        /// What is wrong.
+        what: String,
+    },
+    /// An event may not be written here: a bug of ours.
+    #[error("an event was refused: {0}")]
+    Illegal(#[from] Illegal),
+    /// Another process works on the task.
+    #[error("task {task} is being worked on by {holder}")]
+    Held {
+        /// The task.
+        task: TaskId,
+        /// Who holds it.
+        holder: String,
+    },
+    /// No task has that id.
+    #[error("no task is named {name}")]
+    NoSuchTask {
+        /// The name that was given.
+        name: String,
+    },
+    /// Several tasks have ids that begin so.
+    #[error("{} tasks are named {name}…: {}", among.len(), among.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "))]
+    Ambiguous {
+        /// The prefix that was given.
+        name: String,
+        /// The tasks.
+        among: Vec<TaskId>,
+    },
+}

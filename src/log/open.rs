@@ -1,0 +1,153 @@
+//! Opening the log: pragmas, schema, permissions, and what to do on a file system that is shared or read-only.
+
+use std::{
+    fs::{self, OpenOptions},
+    io::ErrorKind,
+    os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _},
+    path::Path,
+    time::Duration,
+};
+
+use rusqlite::{Connection, OpenFlags, TransactionBehavior};
+
+use super::{Error, Log, VERSION};
+
+/// The first `SQLite` without the WAL-reset bug, which can corrupt a database that two connections write
+/// (<https://sqlite.org/wal.html#walresetbug>).
+const OLDEST_LIBRARY: i32 = 3_051_003;
+
+/// What the log is opened for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Access {
+    /// Reading and appending; the database is made if it is missing.
+    Write,
+    /// Reading only; a state directory that cannot be written is no hindrance.
+    Read,
+}
+
+impl Log {
+    /// Opens the log of a state directory. None if it is only to be read and there is none.
+    pub fn open(state_dir: &Path, access: Access) -> Result<Option<Self>, Error> {
+        if rusqlite::version_number() < OLDEST_LIBRARY {
+            return Err(Error::OldLibrary { found: rusqlite::version().to_owned() });
+        }
+        let path = state_dir.join("nisse.db");
+        let database = |what| {
+            let path = path.clone();
+            move |source| Error::Database { what, path, source }
+        };
+        let mut notice = None;
+        let mut connection = match access {
+            Access::Write => {
+                private_dir(state_dir)?;
+                private_file(&path)?;
+                Connection::open(&path).map_err(database("opening the log"))?
+            }
+            Access::Read if !path.exists() => return Ok(None),
+            Access::Read => open_for_reading(&path)?,
+        };
+        connection.busy_timeout(Duration::from_secs(5)).map_err(database("setting up the log"))?;
+        if access == Access::Write {
+            notice = prepare(&mut connection, state_dir, &path)?;
+        }
+        let found: u32 = connection
+            .query_row("PRAGMA user_version", [], |row| row.get(0))
+            .map_err(database("reading the version"))?;
+        if found > VERSION {
+            return Err(Error::Newer { path, found });
+        }
+        if found == 0 {
+            return Ok(None);
+        }
+        Ok(Some(Self { connection, state_dir: state_dir.to_owned(), notice }))
+    }
+
+    /// What the person should know about where the log lies.
+    #[must_use]
+    pub fn notice(&self) -> Option<&str> {
+        self.notice.as_deref()
+    }
+}
+
+fn open_for_reading(path: &Path) -> Result<Connection, Error> {
+    let flags = OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_URI;
+    let opened = if dir_is_writable(path) {
+        Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_READ_WRITE)
+    } else {
+        // nobody can be writing: the shared-memory file that WAL needs could not be made
+        let escaped = path.to_string_lossy().replace('%', "%25").replace('?', "%3f").replace('#', "%23");
+        Connection::open_with_flags(format!("file:{escaped}?immutable=1"), flags | OpenFlags::SQLITE_OPEN_READ_ONLY)
+    };
+    opened.map_err(|source| Error::Database { what: "opening the log", path: path.to_owned(), source })
+}
+
+fn dir_is_writable(path: &Path) -> bool {
+    path.parent().is_some_and(|dir| rustix::fs::access(dir, rustix::fs::Access::WRITE_OK).is_ok())
+}
+
+fn prepare(connection: &mut Connection, state_dir: &Path, path: &Path) -> Result<Option<String>, Error> {
+    let database = |what| move |source| Error::Database { what, path: path.to_owned(), source };
+    let pragma =
+        |name: &str, value: &str| connection.pragma_update(None, name, value).map_err(database("setting up the log"));
+    // two 2 KB events do not fit a 4 KB page; only a new database takes it
+    pragma("page_size", "8192")?;
+    let network = is_network_file_system(state_dir);
+    let (mode, synchronous) = if network { ("DELETE", "EXTRA") } else { ("WAL", "FULL") };
+    connection
+        .query_row(&format!("PRAGMA journal_mode = {mode}"), [], |_| Ok(()))
+        .map_err(database("setting up the log"))?;
+    pragma("synchronous", synchronous)?;
+    let transaction =
+        connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(database("setting up the log"))?;
+    let version: u32 =
+        transaction.query_row("PRAGMA user_version", [], |row| row.get(0)).map_err(database("reading the version"))?;
+    if version == 0 {
+        transaction
+            .execute_batch(include_str!("schema.sql"))
+            .and_then(|()| transaction.pragma_update(None, "user_version", VERSION))
+            .map_err(database("making the tables"))?;
+    }
+    transaction.commit().map_err(database("making the tables"))?;
+    Ok(network.then(|| {
+        format!(
+            "{} lies on a network file system: the log is kept there without write-ahead logging, which is slower",
+            state_dir.display()
+        )
+    }))
+}
+
+/// Makes a directory that only its owner can look into.
+pub(super) fn private_dir(path: &Path) -> Result<(), Error> {
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(|source| Error::Io {
+        what: "making the directory",
+        path: path.to_owned(),
+        source,
+    })
+}
+
+/// Makes the file, private, if it is missing. An existing one is not opened: closing it would drop `SQLite`'s locks.
+fn private_file(path: &Path) -> Result<(), Error> {
+    match OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
+        Ok(_) => Ok(()),
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
+        Err(source) => Err(Error::Io { what: "making the log", path: path.to_owned(), source }),
+    }
+}
+
+/// WAL needs shared memory, which a network file system does not have (<https://sqlite.org/wal.html>).
+#[cfg(target_os = "linux")]
+fn is_network_file_system(path: &Path) -> bool {
+    // magic numbers of statfs(2): NFS, SMB, SMB2, CIFS, AFS, Coda, 9p, Ceph
+    const NETWORK: [u64; 8] =
+        [0x6969, 0x517b, 0xfe53_4d42, 0xff53_4d42, 0x5346_414f, 0x7375_7245, 0x0102_1997, 0x00c3_6400];
+    rustix::fs::statfs(path).is_ok_and(|found| {
+        #[expect(clippy::cast_sign_loss, reason = "magic numbers are bit patterns")]
+        let kind = found.f_type as u64 & 0xffff_ffff;
+        NETWORK.contains(&kind)
+    })
+}
+
+#[cfg(not(target_os = "linux"))]
+fn is_network_file_system(_path: &Path) -> bool {
+    false
+}
