@@ -1,3 +1,42 @@
-//! The turn loop and what it needs.
+//! The turn loop and what it needs. Start reading at [`turn`].
 
+mod act;
+mod ask;
+mod check;
+mod context;
+pub mod env;
+pub mod mask;
+mod nudge;
+mod prepare;
+mod recover;
+pub mod roles;
+mod settle;
 pub mod tools;
+pub mod turn;
+
+use crate::{domain::upstream::Trouble, log, ports::host, repo};
+
+/// Why the loop had to leave a task as it is: we or the world broke. Nothing is lost; the task stays pending.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The log.
+    #[error(transparent)]
+    Log(#[from] log::Error),
+    /// The repository or the worktree.
+    #[error(transparent)]
+    Repo(#[from] repo::Error),
+    /// The machine on which the task works.
+    #[error(transparent)]
+    Host(#[from] host::Error),
+    /// The proxy refuses what is configured.
+    #[error("the proxy answered: {message}")]
+    Upstream {
+        /// The class.
+        trouble: Trouble,
+        /// The proxy's words.
+        message: String,
+    },
+    /// A step found the task in a state that the step before it rules out: a bug of ours.
+    #[error("{0}")]
+    Bug(&'static str),
+}

@@ -93,6 +93,9 @@ pub struct Intent {
     pub kind: IntentKind,
     /// Where it stands.
     pub status: Status,
+    /// When it was opened, in milliseconds since 1970 UTC: the date of the commits that it makes, so that their ids
+    /// can be computed again.
+    pub at_ms: u64,
 }
 
 /// A move of an intent.

@@ -107,7 +107,9 @@ fn within_turn(task: &Task, now: Now) -> Step {
     let after_ending = turn.reply.calls().take(turn.results.len()).any(|earlier| earlier.name == ending);
     let skip = if now.stop {
         Some(Skip::Stopped)
-    } else if task.started.caps.breached_within_turn(&task.spend, now.spent_ms).is_some() {
+    } else if task.out_of_tokens.is_some()
+        || task.started.caps.breached_within_turn(&task.spend, now.spent_ms).is_some()
+    {
         Some(Skip::Capped)
     } else if turn.reply.stop == Stop::Truncated {
         Some(Skip::Truncated)
@@ -141,7 +143,7 @@ fn between_turns(task: &Task, now: Now) -> Step {
     if let Some(cap) = caps.breached(&task.spend, now.spent_ms) {
         return ended(End::Capped(cap), &caps.describe(cap, &task.spend, now.spent_ms));
     }
-    if let Some(estimated) = task.withheld {
+    if let Some(estimated) = task.out_of_tokens {
         let cause = format!(
             "the cap of {} tokens leaves no room for the next request (about {estimated} tokens): {} spent in {} turns",
             caps.tokens,

@@ -41,8 +41,8 @@ pub struct Task {
     pub requests: u32,
     /// The trouble of the last attempt, until a reply arrives or another process takes over.
     pub trouble: Option<LastTrouble>,
-    /// The estimated input of a request that was not sent for the token cap.
-    pub withheld: Option<u64>,
+    /// The token cap leaves no room: the estimated input of the request that found none.
+    pub out_of_tokens: Option<u64>,
     /// What has been spent.
     pub spend: Spend,
     /// The last checkpoint; the snapshot before the first one.
@@ -191,11 +191,11 @@ impl Task {
             started: (**started).clone(),
             ready: None,
             turns: Vec::new(),
-            intents: vec![Intent { id: IntentId::TASK, kind: IntentKind::Task, status: Status::Pending }],
+            intents: vec![Intent { id: IntentId::TASK, kind: IntentKind::Task, status: Status::Pending, at_ms: first.at_ms }],
             request: None,
             requests: 0,
             trouble: None,
-            withheld: None,
+            out_of_tokens: None,
             spend: Spend::default(),
             head: None,
             seen: BTreeMap::new(),
@@ -226,12 +226,12 @@ impl Task {
         phase::is_legal(self, &event.kind).map_err(illegal)?;
         self.seq = event.seq;
         self.spent_ms = event.spent_ms;
-        self.take(&event.kind);
+        self.take(&event.kind, event.at_ms);
         Ok(())
     }
 
     /// The effect of a legal event.
-    fn take(&mut self, kind: &EventKind) {
+    fn take(&mut self, kind: &EventKind, at_ms: u64) {
         match kind {
             // a task's first event is `begin`'s, and the table allows it nowhere else
             EventKind::TaskStarted(_) => {}
@@ -263,7 +263,7 @@ impl Task {
             EventKind::RequestEnded { trouble, message, usage, retry_in_ms, .. } => {
                 self.end_request(*trouble, message, *usage, *retry_in_ms);
             }
-            EventKind::RequestWithheld { estimated_input } => self.withheld = Some(*estimated_input),
+            EventKind::RequestWithheld { estimated_input } => self.out_of_tokens = Some(*estimated_input),
             EventKind::ReplyReceived { turn, reply, .. } => self.take_reply(*turn, reply),
             EventKind::Nudged { text } => {
                 if self.repeat.count + 1 >= self.started.role.repeats {
@@ -274,7 +274,7 @@ impl Task {
                 }
             }
             EventKind::IntentOpened { intent, kind } => {
-                self.intents.push(Intent { id: *intent, kind: kind.clone(), status: Status::Pending });
+                self.intents.push(Intent { id: *intent, kind: kind.clone(), status: Status::Pending, at_ms });
             }
             EventKind::IntentSettled { intent } => {
                 self.move_intent(*intent, Move::Settle);
@@ -340,6 +340,10 @@ impl Task {
         if let Some(open) = self.request.take() {
             let usage = reply.usage.unwrap_or_else(|| Usage::estimate(open.estimated_input, open.max_output));
             self.charge(&usage, reply.cost);
+            // a ceiling that was lowered for the cap, and reached, is the cap's doing
+            if reply.stop == Stop::Truncated && open.max_output < self.started.model.max_output {
+                self.out_of_tokens = Some(open.estimated_input);
+            }
         }
         self.spend.turns += 1;
         self.trouble = None;

@@ -145,10 +145,10 @@ impl Journal {
         self.spent_before_ms + millis(self.clock).saturating_sub(self.began_ms)
     }
 
-    /// Civil time in milliseconds since 1970 UTC.
+    /// The clock that the events are dated by.
     #[must_use]
-    pub fn civil_ms(&self) -> u64 {
-        self.clock.civil_ms()
+    pub fn clock(&self) -> Clock {
+        self.clock
     }
 
     /// Stages an event. It counts for [`Self::task`] at once and is durable after the next [`Self::commit`].

@@ -45,4 +45,12 @@ impl Clock {
             Self::Fixed { .. } => Duration::ZERO,
         }
     }
+
+    /// Waits. A clock that stands still does not.
+    pub async fn sleep(&self, time: Duration) {
+        match self {
+            Self::System { .. } => tokio::time::sleep(time).await,
+            Self::Fixed { .. } => {}
+        }
+    }
 }

@@ -1,0 +1,216 @@
+//! Answering a call: what the model got wrong is a refusal that it can read, what it asks for is done.
+//!
+//! An effect is preceded by its intent and followed, in one transaction, by result, checkpoint and settlement.
+
+use std::time::Duration;
+
+use super::{
+    Error,
+    env::{Answered, Env, head, time_left},
+    tools::{self, FileRules, PlannedEdit, Refusal, Tool, command, command::RunCommand},
+};
+use crate::{
+    domain::{
+        event::{EventKind, ResultStatus, Seen},
+        id::{CallId, CommitId, IntentId},
+        intent::IntentKind,
+            next::Skip,
+    },
+    log::Journal,
+    ports::host,
+    repo::CheckpointRequest,
+};
+
+/// Bytes of a command's output kept from its start, and from its end.
+const KEEP: usize = 12 * 1024;
+
+/// Does what the call asks for and answers it.
+pub(super) async fn act(journal: &mut Journal, env: &Env<'_>, id: &CallId) -> Result<(), Error> {
+    let task = journal.task();
+    let Some(call) = task.unanswered().filter(|call| call.id == *id).cloned() else {
+        return Err(Error::Bug("a call was to be answered that waits for no answer"));
+    };
+    let rules = FileRules { deny: task.started.deny.clone() };
+    match tools::parse(&call, &task.started.role.tools) {
+        Err(refusal) => {
+            let status = match refusal {
+                Refusal::Unoffered(_) | Refusal::Unreadable(_) => ResultStatus::Unreadable,
+                Refusal::Invalid(_) => ResultStatus::Refused,
+            };
+            env.answer(journal, id, Answered::new(status, refusal.into_text()))
+        }
+        Ok(tool @ (Tool::ReadFile(_) | Tool::ListFiles(_) | Tool::Search(_))) => {
+            look(journal, env, id, &tool, &rules).await
+        }
+        Ok(tool @ (Tool::WriteFile(_) | Tool::EditFile(_))) => edit(journal, env, id, &tool, &rules).await,
+        Ok(Tool::RunCommand(arguments)) => run(journal, env, id, &arguments).await,
+        Ok(Tool::HandBack(handback)) => {
+            let succeeded = handback.succeeded;
+            journal.push(EventKind::EndingAccepted { call: id.clone(), handback })?;
+            if !succeeded {
+                env.answer(journal, id, Answered::new(ResultStatus::Done, "The work is handed back as not done."))?;
+            }
+            Ok(())
+        }
+    }
+}
+
+/// Answers a call without doing it.
+pub(super) fn skip(journal: &mut Journal, id: &CallId, why: Skip) -> Result<(), Error> {
+    let max_output = journal.task().started.model.max_output;
+    let content = match why {
+        Skip::Truncated => format!(
+            "Not run: the reply was cut off by its output limit of {max_output} tokens, so none of its calls was run. Work in \
+             smaller steps: write long files in several parts."
+        ),
+        Skip::AfterEnding => "Not run: it stands behind the call that ends the task.".to_owned(),
+        Skip::Capped => "Not run: a cap of the task was reached.".to_owned(),
+        Skip::Stopped => "Not run: the person asked to stop.".to_owned(),
+    };
+    journal.push(EventKind::ToolResult(crate::domain::event::ToolResult {
+        call: id.clone(),
+        status: ResultStatus::NotRun,
+        content,
+        checkpoint: None,
+        seen: None,
+    }))?;
+    Ok(())
+}
+
+async fn look(
+    journal: &mut Journal,
+    env: &Env<'_>,
+    id: &CallId,
+    tool: &Tool,
+    rules: &FileRules,
+) -> Result<(), Error> {
+    journal.commit()?;
+    let looked = tools::look(tool, env.host, rules).await?;
+    let answer = Answered { status: looked.status, content: looked.content, checkpoint: None, seen: looked.seen };
+    env.answer(journal, id, answer)
+}
+
+async fn edit(
+    journal: &mut Journal,
+    env: &Env<'_>,
+    id: &CallId,
+    tool: &Tool,
+    rules: &FileRules,
+) -> Result<(), Error> {
+    let planned = {
+        let seen = &journal.task().seen;
+        tools::plan_edit(tool, env.host, rules, &|path| seen.get(path).cloned()).await?
+    };
+    let edit = match planned {
+        Ok(edit) => edit,
+        Err(refusal) => return env.answer(journal, id, Answered::new(ResultStatus::Refused, refusal)),
+    };
+    let answer = with_ignored_notice(env, &edit)?;
+    let intent = open(journal, IntentKind::FileEdit {
+        call: id.clone(),
+        path: edit.path.clone(),
+        before: edit.before.clone(),
+        after: edit.after.clone(),
+        answer: answer.clone(),
+    })?;
+    match env.host.write(&edit.path, edit.before.as_ref(), &edit.bytes).await {
+        Ok(()) => finish_edit(journal, env, intent, id, &edit.path, answer),
+        Err(host::Error::Changed { path }) => {
+            let text = format!("{path} was changed by somebody else just now; nothing was written. Read it again first.");
+            abandon(journal, env, intent, id, text)
+        }
+        Err(host::Error::Refused(text)) => abandon(journal, env, intent, id, text),
+        Err(error @ host::Error::Io { .. }) => Err(error.into()),
+    }
+}
+
+/// Checkpoint, result and settlement of a file edit that stands; recovery ends here too.
+pub(super) fn finish_edit(
+    journal: &mut Journal,
+    env: &Env<'_>,
+    intent: IntentId,
+    call: &CallId,
+    path: &str,
+    answer: String,
+) -> Result<(), Error> {
+    let Some(IntentKind::FileEdit { after, .. }) = journal.task().intent(intent).map(|intent| intent.kind.clone()) else {
+        return Err(Error::Bug("a file edit was to be finished that was not begun"));
+    };
+    let checkpoint = checkpoint(journal, env, intent, call, Some(path))?;
+    let seen = Some(Seen { path: path.to_owned(), hash: after });
+    env.answer(journal, call, Answered { status: ResultStatus::Done, content: answer, checkpoint, seen })?;
+    journal.push(EventKind::IntentSettled { intent })?;
+    Ok(())
+}
+
+async fn run(journal: &mut Journal, env: &Env<'_>, id: &CallId, arguments: &RunCommand) -> Result<(), Error> {
+    let started = &journal.task().started;
+    let usual = Duration::from_millis(started.command_time_ms);
+    let limit = arguments.limit().map_or(usual, |asked| asked.min(usual)).min(time_left(journal));
+    let command = host::Command {
+        line: arguments.command.clone(),
+        limit,
+        keep: KEEP,
+        pass_env: started.pass_env.clone(),
+    };
+    let intent = open(journal, IntentKind::Command { call: id.clone(), command: command.line.clone() })?;
+    let ran = tokio::select! {
+        ran = env.host.run(&command) => Some(ran),
+        () = env.stop.wait() => None,
+    };
+    let (status, content) = match ran {
+        Some(Ok(output)) => command::answer(&command.line, &output),
+        Some(Err(host::Error::Refused(text))) => return abandon(journal, env, intent, id, text),
+        Some(Err(error @ (host::Error::Changed { .. } | host::Error::Io { .. }))) => return Err(error.into()),
+        None => (ResultStatus::Failed, "The person asked to stop while the command ran; it was ended.".to_owned()),
+    };
+    let checkpoint = checkpoint(journal, env, intent, id, None)?;
+    env.answer(journal, id, Answered { status, content, checkpoint, seen: None })?;
+    journal.push(EventKind::IntentSettled { intent })?;
+    Ok(())
+}
+
+/// Makes the intent durable, together with all that is staged.
+pub(super) fn open(journal: &mut Journal, kind: IntentKind) -> Result<IntentId, Error> {
+    let id = IntentId(u32::try_from(journal.task().intents.len()).unwrap_or(u32::MAX));
+    journal.push(EventKind::IntentOpened { intent: id, kind })?;
+    journal.commit()?;
+    Ok(id)
+}
+
+fn abandon(journal: &mut Journal, env: &Env<'_>, intent: IntentId, call: &CallId, text: String) -> Result<(), Error> {
+    env.answer(journal, call, Answered::new(ResultStatus::Refused, text))?;
+    journal.push(EventKind::IntentAbandoned { intent, cause: "refused: nothing was done".to_owned() })?;
+    Ok(())
+}
+
+/// A commit of the task's tree, if it changed. Its date is the intent's, so that it can be made again with the same id.
+pub(super) fn checkpoint(
+    journal: &Journal,
+    env: &Env<'_>,
+    intent: IntentId,
+    call: &CallId,
+    path: Option<&str>,
+) -> Result<Option<CommitId>, Error> {
+    let task = journal.task();
+    let at_ms = task.intent(intent).map_or(0, |intent| intent.at_ms);
+    let turn = task.last_turn().map_or(0, |turn| turn.number);
+    let paths = path.map(|path| [path.to_owned()]);
+    Ok(env.worktree()?.checkpoint(&CheckpointRequest {
+        task: task.id,
+        turn,
+        call,
+        parent: head(task)?,
+        subject: &format!("nisse: turn {turn}, call {call}"),
+        at_ms,
+        paths: paths.as_ref().map(<[String; 1]>::as_slice),
+    })?)
+}
+
+fn with_ignored_notice(env: &Env<'_>, edit: &PlannedEdit) -> Result<String, Error> {
+    let ignored = env.worktree()?.ignored(std::slice::from_ref(&edit.path))?;
+    if ignored.is_empty() {
+        return Ok(edit.answer.clone());
+    }
+    Ok(format!("{}\nNote: git ignores {}, so it is not part of the branch and does not count as work.", edit.answer, edit.path))
+}

@@ -1,0 +1,147 @@
+//! Asking the model: the intent to spend is durable before the request leaves, the reply whole or absent.
+
+use std::time::Duration;
+
+use super::{Error, context, env::{Env, time_left}};
+use crate::{
+    domain::{
+        event::EventKind,
+        message::Reply,
+        model::Usage,
+        task::Task,
+        upstream::{Reaction, Trouble},
+    },
+    log::Journal,
+    ports::llm,
+};
+
+/// Attempts for trouble of the transport or the upstream.
+const TRIES: u32 = 6;
+/// Attempts for a reply that is cut again and again.
+const CUT_TRIES: u32 = 3;
+/// No more attempts when trouble has lasted so long.
+const PATIENCE: Duration = Duration::from_secs(5 * 60);
+/// The wait where a rate limit comes without one (the native route's often do).
+const UNTOLD_WAIT: Duration = Duration::from_secs(20);
+
+/// Waits out an earlier failure, builds the request from the log, asks, and records what came of it.
+pub(super) async fn ask(journal: &mut Journal, env: &Env<'_>) -> Result<(), Error> {
+    if !wait(journal, env).await {
+        return Ok(());
+    }
+    let task = journal.task();
+    let mut request = context::request(task);
+    let estimated_input = request.estimated_input();
+    let left = task.started.caps.tokens.saturating_sub(task.spend.usage.total());
+    if estimated_input >= left {
+        journal.push(EventKind::RequestWithheld { estimated_input })?;
+        return Ok(());
+    }
+    request.max_output = request.max_output.min(left - estimated_input);
+    let number = task.requests + 1;
+    journal.push(EventKind::RequestSent {
+        request: number,
+        turn: request.turn,
+        route: request.model.route,
+        estimated_input,
+        max_output: request.max_output,
+    })?;
+    journal.commit()?;
+    match exchange(journal, env, &request).await {
+        Ok(mut reply) => {
+            price(journal.task(), &mut reply, estimated_input, request.max_output);
+            journal.push(EventKind::ReplyReceived { request: number, turn: request.turn, reply })?;
+            journal.commit()?;
+        }
+        Err(error) => failed(journal, env, number, error)?,
+    }
+    Ok(())
+}
+
+/// False if the person's stop or the time cap came before the wait was over.
+async fn wait(journal: &Journal, env: &Env<'_>) -> bool {
+    let Some(ms) = journal.task().trouble.as_ref().and_then(|last| last.retry_in_ms).filter(|ms| *ms > 0) else {
+        return true;
+    };
+    tokio::select! {
+        () = env.stop.wait() => false,
+        () = journal.clock().sleep(Duration::from_millis(ms)) => true,
+    }
+}
+
+/// One attempt, ended by the person's stop and by the time cap.
+async fn exchange(journal: &Journal, env: &Env<'_>, request: &llm::Request) -> Result<Reply, llm::Error> {
+    let ended = |trouble, message: &str| llm::Error {
+        trouble,
+        message: message.to_owned(),
+        retry_after: None,
+        usage: None,
+    };
+    tokio::select! {
+        reply = env.llm.ask(request, &env.deltas) => reply,
+        () = env.stop.wait() => Err(ended(Trouble::Stopped, "the request was dropped on request")),
+        () = tokio::time::sleep(time_left(journal)) => Err(ended(Trouble::Timeout, "the task's time cap ended the request")),
+    }
+}
+
+/// Fills in the cost where the proxy named none.
+fn price(task: &Task, reply: &mut Reply, estimated_input: u64, max_output: u64) {
+    if reply.cost.is_none() {
+        let usage = reply.usage.unwrap_or_else(|| Usage::estimate(estimated_input, max_output));
+        reply.cost = task.started.model.prices.cost(&usage);
+    }
+}
+
+fn failed(journal: &mut Journal, env: &Env<'_>, request: u32, error: llm::Error) -> Result<(), Error> {
+    let retry_in_ms = retry_in(journal, &error).map(|wait| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX));
+    let message = env.mask.apply(&error.message).into_owned();
+    journal.push(EventKind::RequestEnded {
+        request,
+        trouble: error.trouble,
+        message: message.clone(),
+        usage: error.usage,
+        retry_in_ms,
+    })?;
+    journal.commit()?;
+    match error.trouble.reaction() {
+        Reaction::Configuration => Err(Error::Upstream { trouble: error.trouble, message }),
+        Reaction::Retry
+        | Reaction::Interrupt
+        | Reaction::Gate
+        | Reaction::Fail
+        | Reaction::DropToolChoice
+        | Reaction::Stop => Ok(()),
+    }
+}
+
+/// The wait before the next attempt; none if there is to be none.
+fn retry_in(journal: &Journal, error: &llm::Error) -> Option<Duration> {
+    let task = journal.task();
+    let earlier = task.trouble.as_ref();
+    let attempts = earlier.map_or(0, |last| last.attempts) + 1;
+    match error.trouble.reaction() {
+        Reaction::DropToolChoice => (!task.tool_choice_dropped).then_some(Duration::ZERO),
+        Reaction::Retry => {
+            let tries = if error.trouble == Trouble::Cut { CUT_TRIES } else { TRIES };
+            let lasted = journal.spent_ms().saturating_sub(earlier.map_or(journal.spent_ms(), |last| last.since_ms));
+            if attempts >= tries || Duration::from_millis(lasted) >= PATIENCE {
+                return None;
+            }
+            let backoff = Duration::from_secs(1u64 << (attempts - 1).min(5)).min(Duration::from_secs(30));
+            let wait = match error.retry_after {
+                Some(told) => told.max(Duration::from_millis(100)),
+                None if error.trouble == Trouble::RateLimited => UNTOLD_WAIT.max(backoff),
+                None => backoff + jitter(task, backoff),
+            };
+            (wait < time_left(journal) && wait < PATIENCE).then_some(wait)
+        }
+        Reaction::Interrupt | Reaction::Gate | Reaction::Fail | Reaction::Configuration | Reaction::Stop => None,
+    }
+}
+
+/// Up to a quarter of the wait, so that many clients do not come back at once; drawn from the task's id and the
+/// attempt's number, so that a transcript can be repeated.
+fn jitter(task: &Task, wait: Duration) -> Duration {
+    let drawn = (task.id.0.as_u128() as u64 ^ u64::from(task.requests)).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+    wait * u32::try_from(drawn % 256).unwrap_or(0) / 1024
+}

@@ -1,0 +1,126 @@
+//! The request, rendered wholly from the log.
+//!
+//! Between two requests of a task the messages only grow at their end, so that prompt caches hit.
+
+use std::collections::BTreeMap;
+
+use super::tools;
+use crate::domain::{
+    event::{ResultStatus, ToolResult},
+    id::CallId,
+    message::Part,
+    task::{Task, Turn},
+};
+use crate::ports::llm::{Answer, AssistantPart, Message, Request};
+
+/// The next request of a task, with an output ceiling of the model's own.
+pub(super) fn request(task: &Task) -> Request {
+    let started = &task.started;
+    let number = task.requests + 1;
+    Request {
+        id: format!("{}-{number}", task.id),
+        turn: task.last_turn().map_or(0, |turn| turn.number) + 1,
+        model: started.model.clone(),
+        system: started.role.prompt.clone(),
+        tools: tools::schemas(&started.role.tools),
+        messages: messages(task),
+        max_output: started.model.max_output,
+        require_call: !task.tool_choice_dropped,
+        fallbacks: started.role.fallbacks,
+        vendor_ids: task
+            .turns
+            .iter()
+            .flat_map(|turn| turn.reply.calls().filter_map(|call| call.vendor_id.clone()))
+            .collect(),
+    }
+}
+
+fn messages(task: &Task) -> Vec<Message> {
+    let mut messages = vec![Message::User(brief(task))];
+    for turn in &task.turns {
+        let wire_ids = wire_ids(task, turn);
+        if let Some(assistant) = assistant(task, turn, &wire_ids) {
+            messages.push(assistant);
+        }
+        if !turn.results.is_empty() {
+            let answers = turn.results.iter().map(|result| answer(result, &wire_ids)).collect();
+            messages.push(Message::Results(answers));
+        }
+        messages.extend(turn.nudges.iter().map(|text| Message::User(text.clone())));
+    }
+    messages
+}
+
+fn brief(task: &Task) -> String {
+    let started = &task.started;
+    let mut text = format!("# Your task\n\n{}\n", started.brief.trim());
+    if !started.checks.is_empty() {
+        text.push_str("\n# How it will be checked\n\nAfter hand_back, each of these must exit with status 0:\n");
+        for check in &started.checks {
+            text.push_str("\n    ");
+            text.push_str(check);
+        }
+        text.push('\n');
+    }
+    if let Some(ready) = &task.ready
+        && !ready.workspace.is_empty()
+    {
+        text.push_str("\n# The repository\n\n");
+        text.push_str(&ready.workspace);
+    }
+    text
+}
+
+/// The vendor's id goes back only to the model that minted it.
+fn wire_ids(task: &Task, turn: &Turn) -> BTreeMap<CallId, String> {
+    let same_model = is_same_model(task, turn);
+    turn.reply
+        .calls()
+        .map(|call| {
+            let vendors = call.vendor_id.clone().filter(|_| same_model);
+            (call.id.clone(), vendors.unwrap_or_else(|| call.id.0.clone()))
+        })
+        .collect()
+}
+
+fn is_same_model(task: &Task, turn: &Turn) -> bool {
+    turn.reply.answered_by.backing == task.started.model.backing
+}
+
+/// None where nothing is left that may be sent: an empty message is refused by vendors.
+fn assistant(task: &Task, turn: &Turn, wire_ids: &BTreeMap<CallId, String>) -> Option<Message> {
+    let has_calls = turn.reply.calls().next().is_some();
+    let text = turn.reply.text();
+    if !has_calls && text.trim().is_empty() {
+        return None;
+    }
+    // reasoning stands for the calls that follow from it; alone, or for another model, it is refused
+    let with_reasoning = has_calls && is_same_model(task, turn);
+    let parts = turn
+        .reply
+        .parts
+        .iter()
+        .filter_map(|part| match part {
+            Part::Text(text) => (!text.trim().is_empty()).then(|| AssistantPart::Text(text.clone())),
+            Part::Reasoning(raw) => with_reasoning.then(|| AssistantPart::Reasoning(raw.clone())),
+            Part::Call(call) => {
+                let wire_id = wire_ids.get(&call.id).unwrap_or(&call.id.0).clone();
+                let mut call = call.clone();
+                if !with_reasoning {
+                    call.vendor = None;
+                }
+                Some(AssistantPart::Call { wire_id, call })
+            }
+        })
+        .collect();
+    Some(Message::Assistant { text, parts })
+}
+
+fn answer(result: &ToolResult, wire_ids: &BTreeMap<CallId, String>) -> Answer {
+    Answer {
+        call: result.call.clone(),
+        wire_id: wire_ids.get(&result.call).unwrap_or(&result.call.0).clone(),
+        content: result.content.clone(),
+        is_error: result.status != ResultStatus::Done,
+    }
+}

@@ -1,0 +1,117 @@
+//! What the loop works with: the outside of one task, wired by its caller.
+
+use std::{sync::Arc, time::Duration};
+
+use tokio::sync::watch;
+
+use super::{Error, mask::Mask};
+use crate::{
+    domain::{
+        event::{EventKind, ResultStatus, Seen, ToolResult},
+        id::{CallId, CommitId},
+        task::Task,
+    },
+    log::Journal,
+    ports::{host::Host, llm::{Deltas, Llm}},
+    repo::{Checkout, Worktree},
+};
+
+/// The outside of one task.
+pub struct Env<'a> {
+    /// The model.
+    pub llm: &'a dyn Llm,
+    /// The machine, rooted at the task's worktree.
+    pub host: &'a dyn Host,
+    /// The caller's checkout.
+    pub checkout: &'a Checkout,
+    /// The task's worktree, once it stands.
+    pub worktree: Option<Worktree>,
+    /// What must not be seen.
+    pub mask: Mask,
+    /// The person's wish to stop.
+    pub stop: Stop,
+    /// Where streamed text goes.
+    pub deltas: Deltas,
+}
+
+impl Env<'_> {
+    /// The worktree, which [`Step::Prepare`](crate::domain::next::Step::Prepare) made or recovery opened.
+    pub(super) fn worktree(&self) -> Result<&Worktree, Error> {
+        self.worktree.as_ref().ok_or(Error::Bug("the worktree was needed before it was opened"))
+    }
+
+    /// Records the answer to a call, masked.
+    pub(super) fn answer(&self, journal: &mut Journal, call: &CallId, answer: Answered) -> Result<(), Error> {
+        journal.push(EventKind::ToolResult(ToolResult {
+            call: call.clone(),
+            status: answer.status,
+            content: self.mask.apply(&answer.content).into_owned(),
+            checkpoint: answer.checkpoint,
+            seen: answer.seen,
+        }))?;
+        Ok(())
+    }
+}
+
+/// An answer to a call, before it is masked and recorded.
+pub(super) struct Answered {
+    pub(super) status: ResultStatus,
+    pub(super) content: String,
+    pub(super) checkpoint: Option<CommitId>,
+    pub(super) seen: Option<Seen>,
+}
+
+impl Answered {
+    /// An answer that changed nothing.
+    pub(super) fn new(status: ResultStatus, content: impl Into<String>) -> Self {
+        Self { status, content: content.into(), checkpoint: None, seen: None }
+    }
+}
+
+/// The commit that the task's tree stands at.
+pub(super) fn head(task: &Task) -> Result<CommitId, Error> {
+    task.head.clone().ok_or(Error::Bug("the task's tree was needed before it stood"))
+}
+
+/// What is left of the time cap.
+pub(super) fn time_left(journal: &Journal) -> Duration {
+    Duration::from_millis(journal.task().started.caps.time_ms.saturating_sub(journal.spent_ms()))
+}
+
+/// The person's wish to stop, seen by the loop.
+#[derive(Clone, Debug)]
+pub struct Stop(watch::Receiver<bool>);
+
+/// The other end: whoever hears the person.
+#[derive(Clone, Debug)]
+pub struct Stopper(Arc<watch::Sender<bool>>);
+
+impl Stopper {
+    /// A pair of ends.
+    #[must_use]
+    pub fn new() -> (Self, Stop) {
+        let (sender, receiver) = watch::channel(false);
+        (Self(Arc::new(sender)), Stop(receiver))
+    }
+
+    /// Asks the loop to stop.
+    pub fn stop(&self) {
+        self.0.send_replace(true);
+    }
+}
+
+impl Stop {
+    /// Whether the person asked.
+    #[must_use]
+    pub fn requested(&self) -> bool {
+        *self.0.borrow()
+    }
+
+    /// Waits until the person asks; for ever, if nobody can ask any more.
+    pub async fn wait(&self) {
+        let mut receiver = self.0.clone();
+        if receiver.wait_for(|stop| *stop).await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! Seeing to what a dead process left, from what can be observed, before any new work.
+//!
+//! Every verdict is either *clean* (it is known what happened, and on it goes) or a gate: a person must decide.
+
+use super::{
+    Error, act,
+    env::{Answered, Env, head},
+};
+use crate::{
+    domain::{
+        event::{EventKind, ResultStatus},
+        id::{CallId, Hash, IntentId},
+        intent::{Intent, IntentKind},
+        next::Recovery,
+        outcome::Pause,
+    },
+    log::Journal,
+    ports::host::FileKind,
+    repo::{Worktree, WorktreeSpec},
+};
+
+/// The most bytes of a file that is looked at to tell whether an edit happened.
+const WHOLE: u64 = u64::MAX;
+
+/// Looks, decides, and records the verdict.
+pub(super) async fn recover(journal: &mut Journal, env: &mut Env<'_>, found: &Recovery) -> Result<(), Error> {
+    match found {
+        Recovery::Worktree => worktree(journal, env),
+        Recovery::Intent(id) => {
+            let Some(intent) = journal.task().intent(*id).cloned() else {
+                return Err(Error::Bug("an intent was to be recovered that was never opened"));
+            };
+            recover_intent(journal, env, &intent).await
+        }
+    }
+}
+
+async fn recover_intent(journal: &mut Journal, env: &mut Env<'_>, intent: &Intent) -> Result<(), Error> {
+    let id = intent.id;
+    if let Some(call) = intent.kind.call()
+        && journal.task().unanswered().is_none_or(|open| open.id != *call)
+    {
+        return settled(journal, id);
+    }
+    match &intent.kind {
+        IntentKind::Task => settled(journal, id),
+        IntentKind::FileEdit { call, path, before, after, answer } => {
+            if !stands(journal, env)? {
+                return Ok(());
+            }
+            let now = current_hash(env, path).await?;
+            if now.as_ref() == Some(after) {
+                act::finish_edit(journal, env, id, call, path, answer.clone())
+            } else if now == *before {
+                abandoned(journal, id, "the edit had not happened")
+            } else {
+                gate(journal, &format!("{path} is neither what it was before the interrupted edit nor what it should be after it"))
+            }
+        }
+        IntentKind::Command { command, .. } => gate(
+            journal,
+            &format!("it is not known how far this command came before nisse died: {command}"),
+        ),
+        IntentKind::Check { .. } => {
+            if !stands(journal, env)? {
+                return Ok(());
+            }
+            let head = head(journal.task())?;
+            env.worktree()?.restore(&head)?;
+            abandoned(journal, id, "the check was cut off; it is run again")
+        }
+        IntentKind::Squash { from, to } => {
+            if !stands(journal, env)? {
+                return Ok(());
+            }
+            env.worktree()?.squash_apply(from, to)?;
+            settled(journal, id)
+        }
+        IntentKind::Discard { tip } => {
+            let done = handle(journal, env).discard(tip);
+            after_completion(journal, id, "discard", done)
+        }
+        IntentKind::CleanUp => {
+            let done = handle(journal, env).remove();
+            after_completion(journal, id, "clean-up", done)
+        }
+    }
+}
+
+/// A discard or a clean-up is tried once a run; if it fails it stays pending.
+fn after_completion(
+    journal: &mut Journal,
+    id: IntentId,
+    what: &str,
+    done: Result<(), crate::repo::Error>,
+) -> Result<(), Error> {
+    match done {
+        Ok(()) => settled(journal, id),
+        Err(error) => {
+            journal.push(EventKind::Recovered { cause: format!("the {what} failed: {error}"), checkpoint: None })?;
+            Ok(())
+        }
+    }
+}
+
+/// Branch and worktree, where no intent is open.
+fn worktree(journal: &mut Journal, env: &mut Env<'_>) -> Result<(), Error> {
+    if !stands(journal, env)? {
+        return Ok(());
+    }
+    let head = head(journal.task())?;
+    let worktree = env.worktree()?;
+    let changed = worktree.changed_since(&head)?;
+    if !changed.is_empty() {
+        let names = changed.iter().take(10).cloned().collect::<Vec<_>>().join(", ");
+        return gate(journal, &format!("the worktree differs from the last checkpoint though no call was open: {names}"));
+    }
+    journal.push(EventKind::Recovered { cause: "branch and worktree are as the log says".to_owned(), checkpoint: None })?;
+    Ok(())
+}
+
+/// Opens the worktree, making it again if it is gone, and looks whether the branch is where the log says, or one commit
+/// of ours beyond it. False: a gate was recorded.
+fn stands(journal: &mut Journal, env: &mut Env<'_>) -> Result<bool, Error> {
+    let task = journal.task();
+    let head = head(task)?;
+    let path = std::path::PathBuf::from(&task.started.worktree);
+    let spec = WorktreeSpec { task: task.id, path: &path, branch: &task.started.branch, start: &head };
+    let opened = match Worktree::open(env.checkout, &spec)? {
+        Some(opened) => opened,
+        None => Worktree::recreate(env.checkout, &spec)?,
+    };
+    let tip = opened.tip()?;
+    let beyond = task.pending_intents().any(|intent| match &intent.kind {
+        IntentKind::Squash { to, .. } => tip.as_ref() == Some(to),
+        IntentKind::FileEdit { call, .. } | IntentKind::Command { call, .. } | IntentKind::Check { call } => {
+            tip.as_ref().is_some_and(|tip| is_ours(&opened, tip, &head, call))
+        }
+        IntentKind::Task | IntentKind::Discard { .. } | IntentKind::CleanUp => false,
+    });
+    if tip.as_ref() == Some(&head) || beyond {
+        env.worktree = Some(opened);
+        return Ok(true);
+    }
+    let branch = task.started.branch.clone();
+    let where_it_is = tip.map_or_else(|| "gone".to_owned(), |tip| format!("at {}", tip.short()));
+    gate(journal, &format!("the branch {branch} is {where_it_is}, and the log says {}", head.short()))?;
+    Ok(false)
+}
+
+/// A commit of ours one beyond the log: its parent is the last checkpoint and its trailers name the open call.
+fn is_ours(worktree: &Worktree, tip: &crate::domain::id::CommitId, head: &crate::domain::id::CommitId, call: &CallId) -> bool {
+    worktree.commit_is_ours(tip, head).is_some_and(|ours| ours == *call)
+}
+
+/// The worktree's names, whether it stands or not.
+fn handle(journal: &Journal, env: &Env<'_>) -> Worktree {
+    let started = &journal.task().started;
+    Worktree::named(env.checkout, journal.task().id, std::path::Path::new(&started.worktree), &started.branch)
+}
+
+async fn current_hash(env: &Env<'_>, path: &str) -> Result<Option<Hash>, Error> {
+    let resolved = env.host.resolve(path).await?;
+    match resolved.kind {
+        FileKind::File => Ok(Some(env.host.read(&resolved.path, WHOLE).await?.hash)),
+        FileKind::Absent | FileKind::Directory | FileKind::Other => Ok(None),
+    }
+}
+
+fn settled(journal: &mut Journal, intent: IntentId) -> Result<(), Error> {
+    journal.push(EventKind::IntentSettled { intent })?;
+    Ok(())
+}
+
+fn abandoned(journal: &mut Journal, intent: IntentId, cause: &str) -> Result<(), Error> {
+    journal.push(EventKind::IntentAbandoned { intent, cause: cause.to_owned() })?;
+    Ok(())
+}
+
+fn gate(journal: &mut Journal, cause: &str) -> Result<(), Error> {
+    journal.push(EventKind::TaskPaused { pause: Pause::Gated, cause: cause.to_owned() })?;
+    Ok(())
+}

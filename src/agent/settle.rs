@@ -1,0 +1,97 @@
+//! The end of a run: a task that rests is marked so, one that ended is settled.
+//!
+//! Squash and discard come before the completion, the clean-up after it. A discard or clean-up that fails changes no
+//! outcome: it stays pending.
+
+use super::{Error, act, env::{Env, head}};
+use crate::{
+    domain::{
+        event::EventKind,
+        id::IntentId,
+        intent::{IntentKind, Status},
+        outcome::{End, Handback, Outcome},
+        task::Task,
+    },
+    log::Journal,
+};
+
+/// Records what `outcome` asks for and returns it.
+pub(super) fn settle(journal: &mut Journal, env: &Env<'_>, outcome: Outcome) -> Result<Outcome, Error> {
+    if journal.task().outcome().is_none() {
+        match &outcome {
+            Outcome::Paused { pause, cause } => {
+                journal.push(EventKind::TaskPaused { pause: *pause, cause: cause.clone() })?;
+            }
+            Outcome::Ended { end, cause } => complete(journal, env, end, cause)?,
+        }
+    }
+    journal.commit()?;
+    Ok(outcome)
+}
+
+fn complete(journal: &mut Journal, env: &Env<'_>, end: &End, cause: &str) -> Result<(), Error> {
+    match end {
+        End::Handback => squash(journal, env)?,
+        End::Failed | End::Capped(_) | End::Dropped => discard(journal, env)?,
+    }
+    journal.push(EventKind::TaskEnded { end: end.clone(), cause: cause.to_owned() })?;
+    journal.push(EventKind::IntentSettled { intent: IntentId::TASK })?;
+    if *end == End::Handback {
+        let intent = act::open(journal, IntentKind::CleanUp)?;
+        if env.worktree()?.remove().is_ok() {
+            journal.push(EventKind::IntentSettled { intent })?;
+        }
+    }
+    Ok(())
+}
+
+/// One commit whose message is the handback note.
+fn squash(journal: &mut Journal, env: &Env<'_>) -> Result<(), Error> {
+    let task = journal.task();
+    let squashed = task.intents.iter().any(|intent| {
+        matches!(intent.kind, IntentKind::Squash { .. }) && intent.status == Status::Settled
+    });
+    let (Some(ready), Some(note)) = (&task.ready, &task.handback) else {
+        return Err(Error::Bug("a handback was to be settled that was not accepted"));
+    };
+    if squashed || task.started.keep_turns {
+        return Ok(());
+    }
+    let worktree = env.worktree()?;
+    let from = head(task)?;
+    let to = worktree.squash_commit(&ready.snapshot, &from, &message(task, note), journal.clock().civil_ms())?;
+    let intent = act::open(journal, IntentKind::Squash { from: from.clone(), to: to.clone() })?;
+    worktree.squash_apply(&from, &to)?;
+    journal.push(EventKind::IntentSettled { intent })?;
+    Ok(())
+}
+
+fn discard(journal: &mut Journal, env: &Env<'_>) -> Result<(), Error> {
+    let task = journal.task();
+    let begun = task.intents.iter().any(|intent| matches!(intent.kind, IntentKind::Discard { .. }));
+    if begun || task.ready.is_none() {
+        return Ok(());
+    }
+    let tip = head(task)?;
+    let intent = act::open(journal, IntentKind::Discard { tip: tip.clone() })?;
+    if env.worktree()?.discard(&tip).is_ok() {
+        journal.push(EventKind::IntentSettled { intent })?;
+    }
+    Ok(())
+}
+
+/// The commit's message: a subject from the note's first line, the note, and the task's trailer.
+fn message(task: &Task, note: &Handback) -> String {
+    let first = note.changed.trim().lines().next().unwrap_or_default();
+    let mut subject: String = first.chars().take(72).collect();
+    if subject.len() < first.len() {
+        subject = first.chars().take(71).collect::<String>().trim_end().to_owned() + "…";
+    }
+    format!(
+        "{subject}\n\nChanged: {}\n\nNow true: {}\n\nNext: {}\n\nNisse-Task: {}\n",
+        note.changed.trim(),
+        note.now_true.trim(),
+        note.next.trim(),
+        task.id
+    )
+}
