@@ -76,7 +76,7 @@ async fn recover_intent(journal: &mut Journal, env: &mut Env<'_>, intent: &Inten
             env.worktree()?.squash_apply(from, to)?;
             settled(journal, id)
         }
-        IntentKind::Discard { tip } => {
+        IntentKind::Discard { tip, .. } => {
             let done = handle(journal, env).discard(tip);
             after_completion(journal, id, "discard", done)
         }

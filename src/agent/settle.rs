@@ -32,7 +32,7 @@ pub(super) fn settle(journal: &mut Journal, env: &Env<'_>, outcome: Outcome) -> 
 fn complete(journal: &mut Journal, env: &Env<'_>, end: &End, cause: &str) -> Result<(), Error> {
     match end {
         End::Handback => squash(journal, env)?,
-        End::Failed | End::Capped(_) | End::Dropped => discard(journal, env)?,
+        End::Failed | End::Capped(_) | End::Dropped => discard(journal, env, end, cause)?,
     }
     journal.push(EventKind::TaskEnded { end: end.clone(), cause: cause.to_owned() })?;
     journal.push(EventKind::IntentSettled { intent: IntentId::TASK })?;
@@ -66,14 +66,18 @@ fn squash(journal: &mut Journal, env: &Env<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-fn discard(journal: &mut Journal, env: &Env<'_>) -> Result<(), Error> {
+fn discard(journal: &mut Journal, env: &Env<'_>, end: &End, cause: &str) -> Result<(), Error> {
     let task = journal.task();
     let begun = task.intents.iter().any(|intent| matches!(intent.kind, IntentKind::Discard { .. }));
     if begun || task.ready.is_none() {
         return Ok(());
     }
     let tip = head(task)?;
-    let intent = act::open(journal, IntentKind::Discard { tip: tip.clone() })?;
+    let intent = act::open(journal, IntentKind::Discard {
+        tip: tip.clone(),
+        end: end.clone(),
+        cause: cause.to_owned(),
+    })?;
     if env.worktree()?.discard(&tip).is_ok() {
         journal.push(EventKind::IntentSettled { intent })?;
     }

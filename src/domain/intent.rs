@@ -2,7 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::id::{CallId, CommitId, Hash, IntentId};
+use super::{
+    id::{CallId, CommitId, Hash, IntentId},
+    outcome::End,
+};
 
 /// An effect about to happen. Each kind names what will be true, so that recovery can see whether it already is.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -46,6 +49,10 @@ pub enum IntentKind {
     Discard {
         /// The tip that is kept there.
         tip: CommitId,
+        /// How the task ends with it: decided when the discard began, and not again.
+        end: End,
+        /// Why, in one line.
+        cause: String,
     },
     /// The worktree of a settled task goes; its branch stays.
     CleanUp,

@@ -5,7 +5,7 @@
 use super::{
     event::ResultStatus,
     id::{CallId, IntentId},
-    intent::Status,
+    intent::{IntentKind, Status},
     message::Stop,
     outcome::{End, Outcome, Pause},
     task::Task,
@@ -73,8 +73,11 @@ pub fn next(task: &Task, now: Now) -> Step {
     if task.ready.is_none() {
         return if now.stop { stopped() } else { Step::Prepare };
     }
-    if let Some(intent) = task.pending_intents().next() {
+    if let Some(intent) = task.pending_intents().find(|intent| !intent.kind.outlives_completion()) {
         return Step::Recover(Recovery::Intent(intent.id));
+    }
+    if let Some(step) = after_discard(task) {
+        return step;
     }
     if task.uninspected {
         return Step::Recover(Recovery::Worktree);
@@ -98,6 +101,22 @@ fn after_outcome(task: &Task, outcome: Outcome) -> Step {
         }
     }
     Step::Finish(outcome)
+}
+
+/// Once a discard has begun, how the task ends is decided.
+fn after_discard(task: &Task) -> Option<Step> {
+    task.intents.iter().find_map(|intent| match &intent.kind {
+        IntentKind::Discard { end, cause, .. } => Some(match intent.status {
+            Status::Pending if task.uninspected => Step::Recover(Recovery::Intent(intent.id)),
+            Status::Pending | Status::Settled | Status::Abandoned => ended(end.clone(), cause),
+        }),
+        IntentKind::Task
+        | IntentKind::FileEdit { .. }
+        | IntentKind::Command { .. }
+        | IntentKind::Check { .. }
+        | IntentKind::Squash { .. }
+        | IntentKind::CleanUp => None,
+    })
 }
 
 fn within_turn(task: &Task, now: Now) -> Step {

@@ -1,0 +1,109 @@
+//! The one place that prints: data to standard output, everything else to standard error.
+//!
+//! Renderers are functions of events and of the commands' data; none of them decides anything.
+
+pub mod json;
+pub mod log;
+pub mod progress;
+pub mod result;
+pub mod story;
+
+use std::io::{IsTerminal as _, Write as _};
+
+use anstream::{AutoStream, ColorChoice};
+
+/// How the person wants to be spoken to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Manner {
+    /// JSON on standard output.
+    pub json: bool,
+    /// Colour, where the stream can show it.
+    pub color: ColorChoice,
+    /// Nothing on standard error but errors.
+    pub quiet: bool,
+    /// More on standard error.
+    pub verbose: bool,
+}
+
+/// Writes a line of data. A reader that has gone away is no reason to stop the work.
+pub fn data(manner: Manner, line: &str) {
+    let mut out = AutoStream::new(std::io::stdout(), manner.color);
+    let _ = writeln!(out, "{line}");
+    let _ = out.flush();
+}
+
+/// Writes a line for a person, whatever the manner.
+pub fn say(manner: Manner, line: &str) {
+    let mut out = AutoStream::new(std::io::stderr(), manner.color);
+    let _ = writeln!(out, "{line}");
+    let _ = out.flush();
+}
+
+/// Whether standard error is a terminal.
+#[must_use]
+pub fn on_terminal() -> bool {
+    std::io::stderr().is_terminal()
+}
+
+/// A number with its thousands apart: `12,345`.
+#[must_use]
+pub fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// A span of time for people: `850 ms`, `12 s`, `3 min 05 s`, `2 h 10 min`.
+#[must_use]
+pub fn span(ms: u64) -> String {
+    let seconds = ms / 1000;
+    match seconds {
+        0 => format!("{ms} ms"),
+        1..=119 => format!("{seconds} s"),
+        120..=7199 => format!("{} min {:02} s", seconds / 60, seconds % 60),
+        _ => format!("{} h {:02} min", seconds / 3600, seconds % 3600 / 60),
+    }
+}
+
+/// A moment for people, in the local time zone: `2026-11-29 18:04:05`.
+#[must_use]
+pub fn moment(at_ms: u64) -> String {
+    let ms = i64::try_from(at_ms).unwrap_or(i64::MAX);
+    jiff::Timestamp::from_millisecond(ms).map_or_else(
+        |_| at_ms.to_string(),
+        |at| at.to_zoned_datetime(jiff::tz::TimeZone::system()).strftime("%Y-%m-%d %H:%M:%S").to_string(),
+    )
+}
+
+/// The first line of a text, cut at `most` characters.
+#[must_use]
+pub fn first_line(text: &str, most: usize) -> String {
+    let line = text.trim().lines().next().unwrap_or_default();
+    if line.chars().count() <= most {
+        return line.to_owned();
+    }
+    line.chars().take(most.saturating_sub(1)).collect::<String>().trim_end().to_owned() + "…"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_and_spans_are_readable() {
+        assert_eq!([grouped(0), grouped(999), grouped(1000), grouped(1_500_000)], ["0", "999", "1,000", "1,500,000"]);
+        assert_eq!([span(850), span(12_000), span(185_000), span(7_800_000)], [
+            "850 ms",
+            "12 s",
+            "3 min 05 s",
+            "2 h 10 min"
+        ]);
+        assert_eq!(first_line("  one two three\nfour", 8), "one two…");
+    }
+}

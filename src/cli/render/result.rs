@@ -1,0 +1,88 @@
+//! What a run came to, for people: the note, the branch, and the way on.
+
+use std::fmt::Write as _;
+
+use super::{Manner, data, grouped, span};
+use crate::commands::result::TaskResult;
+
+/// Shows the result.
+pub fn result(manner: Manner, result: &TaskResult) {
+    if manner.json {
+        if let Ok(line) = serde_json::to_string(result) {
+            data(manner, &line);
+        }
+        return;
+    }
+    data(manner, text(result).trim_end());
+}
+
+fn text(result: &TaskResult) -> String {
+    let mut text = format!("{}: {}\n", result.outcome, result.cause);
+    if let Some(note) = &result.handback {
+        for (name, content) in [("changed", &note.changed), ("now true", &note.now_true), ("next", &note.next)] {
+            let content = content.trim().replace('\n', "\n           ");
+            let _ = write!(text, "\n{name:<10} {content}");
+        }
+        text.push('\n');
+    }
+    text.push('\n');
+    if let Some(stat) = &result.diffstat {
+        let _ = writeln!(
+            text,
+            "diff       {} changed, +{} -{}{}",
+            counted(stat.files, "file"),
+            stat.insertions,
+            stat.deletions,
+            result.artifacts.diff.as_ref().map_or_else(String::new, |path| format!("  ({path})")),
+        );
+    }
+    if let Some(check) = &result.check {
+        let how = match check.status {
+            Some(0) => "passed".to_owned(),
+            Some(status) => format!("failed with status {status}"),
+            None => "was ended".to_owned(),
+        };
+        let _ = writeln!(text, "check      {}: {how}", check.command);
+    }
+    let cost = result.cost_usd.map_or_else(|| "cost unknown".to_owned(), |usd| format!("${usd:.4}"));
+    let ms = std::time::Duration::from_secs_f64(result.duration_s.max(0.0)).as_millis();
+    let _ = writeln!(
+        text,
+        "spent      {}, {} tokens, {cost}, {}",
+        counted(result.turns as usize, "turn"),
+        grouped(result.tokens.input + result.tokens.output),
+        span(u64::try_from(ms).unwrap_or(u64::MAX)),
+    );
+    if let Some(branch) = &result.branch {
+        let _ = writeln!(text, "branch     {branch}");
+    }
+    if let Some(kept) = &result.discarded_ref {
+        let _ = writeln!(text, "discarded  the commits are kept at {kept}");
+    }
+    for notice in &result.notices {
+        let _ = writeln!(text, "note       {notice}");
+    }
+    let _ = writeln!(text, "{}", way_on(result));
+    text
+}
+
+/// Every stop names the way on.
+fn way_on(result: &TaskResult) -> String {
+    let task = result.task;
+    match result.outcome {
+        "handback" => match (&result.snapshot, &result.branch) {
+            (Some(snapshot), Some(branch)) => {
+                let from = if result.dirty { snapshot.get(..10).unwrap_or(snapshot) } else { "HEAD" };
+                format!("look       git diff {from} {branch}")
+            }
+            _ => String::new(),
+        },
+        "interrupted" | "stopped" => format!("nothing is lost: nisse resume {task}"),
+        "gated" => format!("look into {} and at `nisse log {task}`", result.worktree.as_deref().unwrap_or("the branch")),
+        _ => format!("the whole story: nisse log {task}"),
+    }
+}
+
+fn counted(number: usize, what: &str) -> String {
+    if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
+}

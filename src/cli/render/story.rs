@@ -1,0 +1,132 @@
+//! Events as sentences.
+
+use super::{first_line, grouped, span};
+use crate::domain::{
+    event::{Event, EventKind, ResultStatus},
+    intent::IntentKind,
+    message::{Call, Part, Stop},
+    outcome::{End, Pause},
+};
+
+/// The lines that tell an event; none where it says nothing to a reader.
+#[must_use]
+pub fn lines(event: &Event) -> Vec<String> {
+    match &event.kind {
+        EventKind::TaskStarted(started) => vec![
+            format!(
+                "{} on {} ({}, {} route), up to {} turns, {} tokens, {}{}",
+                started.role.name,
+                started.model.alias,
+                started.model.backing,
+                started.model.route,
+                started.caps.turns,
+                grouped(started.caps.tokens),
+                span(started.caps.time_ms),
+                started.caps.cost.map_or_else(String::new, |cost| format!(", {cost}")),
+            ),
+            format!("task: {}", first_line(&started.brief, 200)),
+        ],
+        EventKind::SpanStarted { cause } => vec![cause.clone()],
+        EventKind::WorktreeReady { snapshot, dirty, notices, .. } => {
+            let unfinished = if *dirty { ", with your unfinished work" } else { "" };
+            let mut lines = vec![format!("works from {}{unfinished}", snapshot.short())];
+            lines.extend(notices.iter().map(|notice| format!("note: {notice}")));
+            lines
+        }
+        EventKind::RequestSent { request, turn, estimated_input, .. } => {
+            vec![format!("turn {turn}: request {request}, about {} tokens", grouped(*estimated_input))]
+        }
+        EventKind::RequestEnded { trouble, message, retry_in_ms, .. } => {
+            let then = retry_in_ms.map_or_else(String::new, |ms| format!("; asking again in {}", span(ms)));
+            vec![format!("no reply: {trouble}: {}{then}", first_line(message, 300))]
+        }
+        EventKind::RequestWithheld { estimated_input } => {
+            vec![format!("no room for the next request of about {} tokens", grouped(*estimated_input))]
+        }
+        EventKind::ReplyReceived { reply, .. } => {
+            let mut lines: Vec<String> = reply
+                .parts
+                .iter()
+                .filter_map(|part| match part {
+                    Part::Text(text) if !text.trim().is_empty() => Some(format!("says: {}", first_line(text, 200))),
+                    Part::Call(call) => Some(format!("calls {}", shown_call(call))),
+                    Part::Text(_) | Part::Reasoning(_) => None,
+                })
+                .collect();
+            match &reply.stop {
+                Stop::Truncated => lines.push("the reply was cut off by its output limit".to_owned()),
+                Stop::Declined(text) => lines.push(format!("the model declined: {}", first_line(text, 200))),
+                Stop::Calls | Stop::End => {}
+            }
+            if reply.answered_by.fallback {
+                lines.push(format!("answered by {} instead", reply.answered_by.backing));
+            }
+            lines
+        }
+        EventKind::Nudged { text } => vec![format!("told: {}", first_line(text, 200))],
+        EventKind::IntentOpened { kind, .. } => match kind {
+            IntentKind::Squash { to, .. } => vec![format!("one commit: {}", to.short())],
+            IntentKind::Discard { tip, .. } => vec![format!("discards the branch at {}", tip.short())],
+            IntentKind::Task
+            | IntentKind::FileEdit { .. }
+            | IntentKind::Command { .. }
+            | IntentKind::Check { .. }
+            | IntentKind::CleanUp => Vec::new(),
+        },
+        EventKind::IntentSettled { .. } | EventKind::TurnEnded { .. } => Vec::new(),
+        EventKind::IntentAbandoned { cause, .. } => vec![cause.clone()],
+        EventKind::ToolResult(result) => {
+            let how = match result.status {
+                ResultStatus::Done => "",
+                ResultStatus::Failed => "failed: ",
+                ResultStatus::Refused => "refused: ",
+                ResultStatus::Unreadable => "unusable: ",
+                ResultStatus::NotRun => "not run: ",
+            };
+            let at = result.checkpoint.as_ref().map_or_else(String::new, |at| format!(" [{}]", at.short()));
+            vec![format!("  {how}{}{at}", first_line(&result.content, 160))]
+        }
+        EventKind::EndingAccepted { handback, .. } => {
+            let claim = if handback.succeeded { "done" } else { "not done" };
+            vec![format!("hands back as {claim}: {}", first_line(&handback.now_true, 200))]
+        }
+        EventKind::CheckRan { command, status, duration_ms, .. } => {
+            let how = match status {
+                Some(0) => "passed".to_owned(),
+                Some(status) => format!("failed with status {status}"),
+                None => "was ended".to_owned(),
+            };
+            vec![format!("check `{}` {how} after {}", first_line(command, 100), span(*duration_ms))]
+        }
+        EventKind::Recovered { cause, .. } => vec![format!("looked: {cause}")],
+        EventKind::TaskPaused { pause, cause } => {
+            let word = match pause {
+                Pause::Interrupted => "interrupted",
+                Pause::Gated => "waits for you",
+                Pause::Stopped => "stopped",
+            };
+            vec![format!("{word}: {cause}")]
+        }
+        EventKind::TaskEnded { end, cause } => {
+            let word = match end {
+                End::Handback => "handed back",
+                End::Failed => "failed",
+                End::Capped(_) => "capped",
+                End::Dropped => "dropped",
+            };
+            vec![format!("{word}: {cause}")]
+        }
+    }
+}
+
+/// A call in a few words: its name and the argument that tells most.
+#[must_use]
+pub fn shown_call(call: &Call) -> String {
+    let arguments: serde_json::Value = serde_json::from_str(&call.arguments).unwrap_or_default();
+    let told = ["path", "command", "pattern", "glob", "changed"]
+        .into_iter()
+        .find_map(|name| arguments.get(name).and_then(serde_json::Value::as_str))
+        .unwrap_or_default();
+    let told = first_line(told, 80);
+    if told.is_empty() { call.name.clone() } else { format!("{} {told}", call.name) }
+}

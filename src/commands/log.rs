@@ -1,0 +1,68 @@
+//! `nisse log`: the tasks of this checkout, or one task's events.
+
+use serde::Serialize;
+
+use super::{Error, open::Opened};
+use crate::{
+    domain::{event::Event, id::TaskId, task::Task},
+    log::{Access, Log},
+};
+
+/// A task in the list.
+#[derive(Clone, Debug, Serialize)]
+pub struct Listed {
+    /// Its id.
+    pub task: TaskId,
+    /// When it began, in milliseconds since 1970 UTC.
+    pub begun_ms: u64,
+    /// `pending`, or how it ended or why it rests.
+    pub outcome: &'static str,
+    /// The role.
+    pub role: &'static str,
+    /// The proxy's name of its model.
+    pub model: String,
+    /// Replies.
+    pub turns: u32,
+    /// All tokens.
+    pub tokens: u64,
+    /// Dollars; null if a part of it is not known.
+    pub cost_usd: Option<f64>,
+    /// Its branch.
+    pub branch: String,
+    /// What is to be done.
+    pub brief: String,
+}
+
+/// The tasks of this checkout, newest first.
+pub fn list(opened: &Opened) -> Result<Vec<Listed>, Error> {
+    let Some(log) = Log::open(opened.state_dir(), Access::Read)? else { return Ok(Vec::new()) };
+    let root = opened.text_path(opened.checkout()?.root())?;
+    log.tasks()?
+        .into_iter()
+        .filter(|(_, started)| started.checkout == root)
+        .map(|(id, _)| Ok(listed(&log.task(id)?)))
+        .collect()
+}
+
+/// One task: its events and what they come to.
+pub fn one(opened: &Opened, name: &str) -> Result<(Task, Vec<Event>), Error> {
+    let missing = || crate::log::Error::NoSuchTask { name: name.to_owned() };
+    let log = Log::open(opened.state_dir(), Access::Read)?.ok_or_else(missing)?;
+    let id = log.find(name)?;
+    Ok((log.task(id)?, log.events(id, 0)?))
+}
+
+fn listed(task: &Task) -> Listed {
+    Listed {
+        task: task.id,
+        begun_ms: task.intents.first().map_or(0, |own| own.at_ms),
+        outcome: task.outcome().map_or("pending", |outcome| outcome.word()),
+        role: task.started.role.name.as_str(),
+        model: task.started.model.alias.clone(),
+        turns: task.spend.turns,
+        tokens: task.spend.usage.total(),
+        cost_usd: (!task.spend.cost_unknown).then(|| task.spend.cost.usd()),
+        branch: task.started.branch.clone(),
+        brief: task.started.brief.clone(),
+    }
+}

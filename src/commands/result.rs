@@ -1,0 +1,226 @@
+//! What a run came to, as data: the `result` object of `--json`, and what the screen shows.
+
+use std::{fs, path::Path, time::Duration};
+
+use serde::Serialize;
+
+use crate::{
+    domain::{
+        checkout::Base,
+        id::TaskId,
+        intent::{IntentKind, Status},
+        outcome::{End, Handback, Outcome},
+        task::Task,
+    },
+    repo::{self, Checkout},
+};
+
+/// The result of a run of a task.
+#[derive(Clone, Debug, Serialize)]
+pub struct TaskResult {
+    /// Version of this object's form.
+    pub v: u32,
+    /// `result`.
+    pub r#type: &'static str,
+    /// The task.
+    pub task: TaskId,
+    /// `handback`, `failed`, `capped`, `dropped`, `interrupted`, `gated`, `stopped`.
+    pub outcome: &'static str,
+    /// Why, in one line.
+    pub cause: String,
+    /// The process's exit status.
+    pub exit: u8,
+    /// The note, whenever it was accepted, also with `succeeded` false.
+    pub handback: Option<Handback>,
+    /// The task's branch, if it stands.
+    pub branch: Option<String>,
+    /// Where the commits of a discarded branch are kept.
+    pub discarded_ref: Option<String>,
+    /// The caller's commit.
+    pub base: Option<String>,
+    /// The caller's branch at the start.
+    pub base_branch: Option<String>,
+    /// The commit that the task started from.
+    pub snapshot: Option<String>,
+    /// The snapshot holds unfinished work of the caller's, as a commit below the task's own.
+    pub dirty: bool,
+    /// The last commit of the task.
+    pub head: Option<String>,
+    /// The task's worktree, while it stands.
+    pub worktree: Option<String>,
+    /// Files about the task.
+    pub artifacts: Artifacts,
+    /// What changed, counted.
+    pub diffstat: Option<DiffStat>,
+    /// Replies.
+    pub turns: u32,
+    /// Tokens.
+    pub tokens: Tokens,
+    /// Dollars; null if a part of it is not known.
+    pub cost_usd: Option<f64>,
+    /// Active seconds.
+    pub duration_s: f64,
+    /// Who was asked, and who answered last.
+    pub model: Model,
+    /// The last check that was run.
+    pub check: Option<Check>,
+    /// What the person should know.
+    pub notices: Vec<String>,
+}
+
+/// Files about a task.
+#[derive(Clone, Debug, Serialize)]
+pub struct Artifacts {
+    /// A patch from snapshot to head, if there is a difference.
+    pub diff: Option<String>,
+}
+
+/// Counts of a diff.
+#[derive(Clone, Debug, Serialize)]
+pub struct DiffStat {
+    /// Files.
+    pub files: usize,
+    /// Lines added.
+    pub insertions: usize,
+    /// Lines removed.
+    pub deletions: usize,
+}
+
+/// Tokens by kind.
+#[derive(Clone, Debug, Serialize)]
+pub struct Tokens {
+    /// All input.
+    pub input: u64,
+    /// All output.
+    pub output: u64,
+    /// Input read from a cache.
+    pub cache_read: u64,
+    /// Input written to a cache.
+    pub cache_write: u64,
+}
+
+/// The model of a task.
+#[derive(Clone, Debug, Serialize)]
+pub struct Model {
+    /// The proxy's name.
+    pub alias: String,
+    /// What stands behind it.
+    pub backing: String,
+    /// Its provider.
+    pub provider: String,
+    /// The backing model of the last reply.
+    pub answered_by: Option<String>,
+}
+
+/// A check.
+#[derive(Clone, Debug, Serialize)]
+pub struct Check {
+    /// The command line.
+    pub command: String,
+    /// Its exit status; null if a signal or a limit ended it.
+    pub status: Option<i32>,
+    /// The end of its output.
+    pub output_tail: String,
+}
+
+impl TaskResult {
+    /// The result of a task that has just been run, with its diff written among the task's artifacts.
+    pub fn new(task: &Task, outcome: &Outcome, checkout: &Checkout, state_dir: &Path) -> Result<Self, super::Error> {
+        let started = &task.started;
+        let ready = task.ready.as_ref();
+        let diff = match (ready, &task.head) {
+            (Some(ready), Some(head)) if ready.snapshot != *head => Some(checkout.diff(&ready.snapshot, head)?),
+            _ => None,
+        };
+        let artifact = diff.as_ref().map(|diff| write_artifact(state_dir, task.id, &diff.patch)).transpose()?;
+        let discard = discard_status(task);
+        let stands = ready.is_some() && discard != Some(Status::Settled);
+        let Base { commit, branch, .. } = &started.base;
+        let usage = task.spend.usage;
+        Ok(Self {
+            v: 1,
+            r#type: "result",
+            task: task.id,
+            outcome: outcome.word(),
+            cause: outcome.cause().to_owned(),
+            exit: outcome.exit_code(),
+            handback: task.handback.clone(),
+            branch: stands.then(|| started.branch.clone()),
+            discarded_ref: (discard == Some(Status::Settled)).then(|| repo::discarded_ref(task.id)),
+            base: commit.as_ref().map(|commit| commit.0.clone()),
+            base_branch: branch.clone(),
+            snapshot: ready.map(|ready| ready.snapshot.0.clone()),
+            dirty: ready.is_some_and(|ready| ready.dirty),
+            head: task.head.as_ref().map(|head| head.0.clone()),
+            worktree: (stands && Path::new(&started.worktree).exists()).then(|| started.worktree.clone()),
+            artifacts: Artifacts { diff: artifact },
+            diffstat: diff.map(|diff| DiffStat {
+                files: diff.files,
+                insertions: diff.insertions,
+                deletions: diff.deletions,
+            }),
+            turns: task.spend.turns,
+            tokens: Tokens {
+                input: usage.input,
+                output: usage.output,
+                cache_read: usage.cache_read,
+                cache_write: usage.cache_write,
+            },
+            cost_usd: (!task.spend.cost_unknown).then(|| task.spend.cost.usd()),
+            duration_s: Duration::from_millis(task.spent_ms).as_secs_f64(),
+            model: Model {
+                alias: started.model.alias.clone(),
+                backing: started.model.backing.clone(),
+                provider: started.model.provider.clone(),
+                answered_by: task.last_turn().map(|turn| turn.reply.answered_by.backing.clone()),
+            },
+            check: last_check(task),
+            notices: notices(task, outcome, discard),
+        })
+    }
+}
+
+
+fn discard_status(task: &Task) -> Option<Status> {
+    task.intents
+        .iter()
+        .rev()
+        .find(|intent| matches!(intent.kind, IntentKind::Discard { .. }))
+        .map(|intent| intent.status)
+}
+
+fn last_check(task: &Task) -> Option<Check> {
+    task.turns.iter().rev().find_map(|turn| turn.checks.last()).map(|check| Check {
+        command: check.command.clone(),
+        status: check.status,
+        output_tail: check.output_tail.clone(),
+    })
+}
+
+fn notices(task: &Task, outcome: &Outcome, discard: Option<Status>) -> Vec<String> {
+    let mut notices = task.ready.as_ref().map(|ready| ready.notices.clone()).unwrap_or_default();
+    if discard == Some(Status::Pending) {
+        notices.push(format!("the branch {} could not be discarded; `nisse resume {}` tries again", task.started.branch, task.id));
+    }
+    if matches!(outcome, Outcome::Ended { end: End::Handback, .. })
+        && task.pending_intents().any(|intent| intent.kind == IntentKind::CleanUp)
+    {
+        notices.push(format!("the worktree {} could not be removed; `nisse resume {}` tries again", task.started.worktree, task.id));
+    }
+    if task.turns.iter().any(|turn| turn.reply.answered_by.fallback) {
+        notices.push("another model than the one asked for answered at least once".to_owned());
+    }
+    notices
+}
+
+/// Writes the patch where only its owner can read it.
+fn write_artifact(state_dir: &Path, task: TaskId, patch: &[u8]) -> Result<String, super::Error> {
+    let dir = state_dir.join("artifacts").join(task.to_string());
+    let path = dir.join("changes.patch");
+    let failed = |source| super::Error::Write { path: path.clone(), source };
+    fs::create_dir_all(&dir).map_err(failed)?;
+    let mut file = tempfile::NamedTempFile::new_in(&dir).map_err(failed)?;
+    std::io::Write::write_all(&mut file, patch).map_err(failed)?;
+    file.persist(&path).map_err(|error| failed(error.error))?;
+    Ok(path.display().to_string())
+}

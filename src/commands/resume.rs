@@ -1,0 +1,65 @@
+//! `nisse resume`: entering the loop again.
+
+use super::{
+    Error,
+    open::Opened,
+    result::TaskResult,
+    run::{Watch, run},
+};
+use crate::{
+    domain::{id::TaskId, task::Task},
+    log::{Access, Journal, Log},
+};
+
+/// The task to resume: the one that is named, else the only pending one of this checkout.
+pub fn choose(opened: &Opened, name: Option<&str>) -> Result<Choice, Error> {
+    let Some(log) = Log::open(opened.state_dir(), Access::Read)? else {
+        return name.map_or(Ok(Choice::Nothing), |name| {
+            Err(crate::log::Error::NoSuchTask { name: name.to_owned() }.into())
+        });
+    };
+    if let Some(name) = name {
+        return Ok(Choice::Task(log.find(name)?));
+    }
+    let root = opened.text_path(opened.checkout()?.root())?;
+    let mut pending = Vec::new();
+    for (id, started) in log.tasks()? {
+        if started.checkout == root {
+            let task = log.task(id)?;
+            if is_pending(&task) {
+                pending.push(task);
+            }
+        }
+    }
+    Ok(match pending.as_slice() {
+        [] => Choice::Nothing,
+        [one] => Choice::Task(one.id),
+        _ => Choice::Several(pending),
+    })
+}
+
+/// What there is to resume.
+pub enum Choice {
+    /// Nothing is pending.
+    Nothing,
+    /// This task.
+    Task(TaskId),
+    /// Several are pending, newest first: a person must choose.
+    Several(Vec<Task>),
+}
+
+/// Whether a task can go on, or owes a discard or a clean-up.
+#[must_use]
+pub fn is_pending(task: &Task) -> bool {
+    task.ended.is_none() || task.pending_intents().next().is_some()
+}
+
+/// Goes on with the task. Brief, base, caps, role and model are its first event's, whatever is configured today.
+pub async fn resume(opened: &Opened, id: TaskId, watch: Watch) -> Result<TaskResult, Error> {
+    let log = opened.log()?;
+    let started = log.task(id)?.started;
+    let checkout = crate::repo::Checkout::open(std::path::Path::new(&started.checkout))?;
+    let model = opened.model(&[]).await?;
+    let journal = Journal::resume(log, opened.clock(), id, "resumed")?;
+    run(opened, &checkout, model.llm(), &model.secrets(), journal, watch).await
+}

@@ -1,0 +1,55 @@
+//! Running a task's loop with its outside wired up: the one way in for every command that works on a task.
+
+use std::path::Path;
+
+use secrecy::SecretString;
+
+use super::{Error, open::Opened, result::TaskResult};
+use crate::{
+    adapters::host::Local,
+    agent::{
+        env::{Env, Stop},
+        mask::Mask,
+        turn,
+    },
+    log::{Journal, Subscriber},
+    ports::llm::{Deltas, Llm},
+    repo::Checkout,
+};
+
+/// Whoever watches a run, and can stop it.
+pub struct Watch {
+    /// Called with each event once it is durable.
+    pub subscribers: Vec<Subscriber>,
+    /// Where streamed text goes.
+    pub deltas: Deltas,
+    /// The person's wish to stop.
+    pub stop: Stop,
+}
+
+/// Works the task until it ends or rests, and says what it came to.
+pub async fn run(
+    opened: &Opened,
+    checkout: &Checkout,
+    llm: &dyn Llm,
+    secrets: &[SecretString],
+    mut journal: Journal,
+    watch: Watch,
+) -> Result<TaskResult, Error> {
+    for subscriber in watch.subscribers {
+        journal.subscribe(subscriber);
+    }
+    let host = Local::new(Path::new(&journal.task().started.worktree), opened.environment.variables());
+    let mut env = Env {
+        llm,
+        host: &host,
+        checkout,
+        worktree: None,
+        mask: Mask::new(secrets),
+        stop: watch.stop,
+        deltas: watch.deltas,
+    };
+    let task = journal.task().id;
+    let outcome = turn::run(&mut journal, &mut env).await.map_err(|source| Error::Cut { task, source: Box::new(source) })?;
+    TaskResult::new(journal.task(), &outcome, checkout, opened.state_dir())
+}
