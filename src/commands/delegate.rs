@@ -2,7 +2,7 @@
 
 use super::{
     Error,
-    open::{Model, Opened},
+    open::{self, Opened},
     result::TaskResult,
     run::{Watch, run},
     settings::History,
@@ -11,7 +11,7 @@ use crate::{
     agent::roles,
     domain::{checkout::Isolation, event::TaskStarted, model::PinnedModel, role::RoleName},
     log::Journal,
-    repo,
+    repo::{self, Checkout},
 };
 
 /// What is asked of a delegate.
@@ -27,26 +27,26 @@ pub struct Delegation {
 
 /// Starts a delegation with the configured proxy and works it.
 pub async fn delegate(opened: &Opened, delegation: &Delegation, watch: Watch) -> Result<TaskResult, Error> {
-    if delegation.brief.trim().is_empty() {
-        return Err(Error::EmptyBrief);
-    }
     let checks = opened.settings.checks()?.to_vec();
     let checkout = opened.checkout()?;
-    let model = opened.model(&[RoleName::Delegate]).await?;
-    let pinned = model.pin(opened, RoleName::Delegate)?;
-    let started = start(opened, delegation, pinned, checks)?;
-    work(opened, &model, started, watch, checkout).await
+    let proxy = opened.proxy()?;
+    let catalog = proxy.catalog(&opened.settings).await?;
+    let Some(model) = open::pin(&opened.settings, &catalog, &[RoleName::Delegate])?.pop() else {
+        return Err(Error::Bug("one role was resolved to no model"));
+    };
+    let journal = begin(opened, checkout, delegation, model, checks)?;
+    run(opened, checkout, proxy.llm(), &proxy.secrets(), journal, watch).await
 }
 
-/// The first event of a delegation; nothing is touched yet.
-pub(super) fn start(
+/// Begins the task: its first event is durable when this returns, and nothing else has been touched.
+pub(super) fn begin(
     opened: &Opened,
+    checkout: &Checkout,
     delegation: &Delegation,
     model: PinnedModel,
     checks: Vec<String>,
-) -> Result<(crate::domain::id::TaskId, TaskStarted), Error> {
+) -> Result<Journal, Error> {
     let settings = &opened.settings;
-    let checkout = opened.checkout()?;
     let caps = settings.delegate.caps();
     if caps.cost.is_some() && (model.prices.input.is_none() || model.prices.output.is_none()) {
         return Err(Error::UnknownPrices { alias: model.alias });
@@ -78,16 +78,5 @@ pub(super) fn start(
         pass_env: settings.commands.pass_env.value.clone(),
         keep_turns: settings.branch.history.value == History::Turns,
     };
-    Ok((id, started))
-}
-
-async fn work(
-    opened: &Opened,
-    model: &Model,
-    (id, started): (crate::domain::id::TaskId, TaskStarted),
-    watch: Watch,
-    checkout: &repo::Checkout,
-) -> Result<TaskResult, Error> {
-    let journal = Journal::begin(opened.log()?, opened.clock(), id, started)?;
-    run(opened, checkout, model.llm(), &model.secrets(), journal, watch).await
+    Ok(Journal::begin(opened.log()?, opened.clock(), id, started)?)
 }

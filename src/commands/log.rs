@@ -33,12 +33,13 @@ pub struct Listed {
     pub brief: String,
 }
 
-/// The tasks of this checkout, newest first.
+/// The tasks of this checkout, newest last.
 pub fn list(opened: &Opened) -> Result<Vec<Listed>, Error> {
     let Some(log) = Log::open(opened.state_dir(), Access::Read)? else { return Ok(Vec::new()) };
     let root = opened.text_path(opened.checkout()?.root())?;
     log.tasks()?
         .into_iter()
+        .rev()
         .filter(|(_, started)| started.checkout == root)
         .map(|(id, _)| Ok(listed(&log.task(id)?)))
         .collect()

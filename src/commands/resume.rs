@@ -1,5 +1,7 @@
 //! `nisse resume`: entering the loop again.
 
+use std::path::Path;
+
 use super::{
     Error,
     open::Opened,
@@ -9,6 +11,7 @@ use super::{
 use crate::{
     domain::{id::TaskId, task::Task},
     log::{Access, Journal, Log},
+    repo::Checkout,
 };
 
 /// The task to resume: the one that is named, else the only pending one of this checkout.
@@ -54,12 +57,15 @@ pub fn is_pending(task: &Task) -> bool {
     task.ended.is_none() || task.pending_intents().next().is_some()
 }
 
-/// Goes on with the task. Brief, base, caps, role and model are its first event's, whatever is configured today.
+/// Goes on with the task; one that is over is only told again. Brief, base, caps, role and model are its first event's, whatever is configured today.
 pub async fn resume(opened: &Opened, id: TaskId, watch: Watch) -> Result<TaskResult, Error> {
     let log = opened.log()?;
-    let started = log.task(id)?.started;
-    let checkout = crate::repo::Checkout::open(std::path::Path::new(&started.checkout))?;
-    let model = opened.model(&[]).await?;
+    let task = log.task(id)?;
+    let checkout = Checkout::open(Path::new(&task.started.checkout))?;
+    if let Some(outcome) = task.outcome().filter(|_| !is_pending(&task)) {
+        return TaskResult::new(&task, &outcome, &checkout, opened.state_dir());
+    }
+    let proxy = opened.proxy()?;
     let journal = Journal::resume(log, opened.clock(), id, "resumed")?;
-    run(opened, &checkout, model.llm(), &model.secrets(), journal, watch).await
+    run(opened, &checkout, proxy.llm(), &proxy.secrets(), journal, watch).await
 }

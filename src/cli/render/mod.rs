@@ -2,8 +2,11 @@
 //!
 //! Renderers are functions of events and of the commands' data; none of them decides anything.
 
+pub mod demo;
+pub mod doctor;
 pub mod json;
 pub mod log;
+pub mod models;
 pub mod progress;
 pub mod result;
 pub mod story;
@@ -11,6 +14,9 @@ pub mod story;
 use std::io::{IsTerminal as _, Write as _};
 
 use anstream::{AutoStream, ColorChoice};
+
+use super::{args::Common, error::Report};
+use crate::domain::{id::TaskId, task::Task};
 
 /// How the person wants to be spoken to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -25,6 +31,19 @@ pub struct Manner {
     pub verbose: bool,
 }
 
+impl Manner {
+    /// As the command line asks for.
+    #[must_use]
+    pub fn of(common: &Common) -> Self {
+        let color = match common.color {
+            clap::ColorChoice::Auto => ColorChoice::Auto,
+            clap::ColorChoice::Always => ColorChoice::Always,
+            clap::ColorChoice::Never => ColorChoice::Never,
+        };
+        Self { json: common.json, color, quiet: common.quiet, verbose: common.verbose }
+    }
+}
+
 /// Writes a line of data. A reader that has gone away is no reason to stop the work.
 pub fn data(manner: Manner, line: &str) {
     let mut out = AutoStream::new(std::io::stdout(), manner.color);
@@ -37,6 +56,45 @@ pub fn say(manner: Manner, line: &str) {
     let mut out = AutoStream::new(std::io::stderr(), manner.color);
     let _ = writeln!(out, "{line}");
     let _ = out.flush();
+}
+
+/// Writes data as it is.
+pub fn bytes(content: &[u8]) {
+    let mut out = std::io::stdout();
+    let _ = out.write_all(content);
+    let _ = out.flush();
+}
+
+/// Shows an error: as lines for a person, and with `--json` as an object beside the results.
+pub fn error(manner: Manner, report: &Report) {
+    if manner.json {
+        data(manner, &report.json().to_string());
+    }
+    for line in report.lines() {
+        say(manner, &line);
+    }
+}
+
+/// Whether somebody can be asked: the questions need a terminal on both sides.
+#[must_use]
+pub fn can_ask() -> bool {
+    std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
+}
+
+/// Asks which of several tasks is meant; none if nobody chose.
+#[must_use]
+pub fn ask_which(tasks: &[Task]) -> Option<TaskId> {
+    let items: Vec<String> = tasks
+        .iter()
+        .map(|task| {
+            let outcome = task.outcome().map_or("cut off", |outcome| outcome.word());
+            format!("{}  {outcome}  {}", task.id.short(), first_line(&task.started.brief, 60))
+        })
+        .collect();
+    let chosen = dialoguer::Select::new().with_prompt("Which task goes on?").items(&items).default(0).interact_opt();
+    // whatever came, the cursor must be seen again
+    let _ = dialoguer::console::Term::stderr().show_cursor();
+    tasks.get(chosen.ok().flatten()?).map(|task| task.id)
 }
 
 /// Whether standard error is a terminal.

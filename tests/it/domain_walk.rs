@@ -1,0 +1,321 @@
+//! Random legal histories of a task: for every one of them, and every prefix, the fold, the tables, the codec and the
+//! decision hold.
+
+use nisse::{
+    domain::{
+        caps::{Cap, Caps, Money},
+        checkout::{Base, Isolation},
+        event::{Event, EventKind, ResultStatus, Seen, TaskStarted, ToolResult},
+        id::{CallId, CommitId, Hash, IntentId, TaskId},
+        intent::{self, IntentKind, Move, Status},
+        message::{Call, Part, Reply, Stop},
+        model::{AnsweredBy, PinnedModel, Prices, Route, Usage},
+        next::{Now, Recovery, Step, next},
+        outcome::{End, Handback, Pause},
+        phase,
+        role::{Role, RoleName, ToolName},
+        task::Task,
+        upstream::Trouble,
+    },
+    log,
+};
+use proptest::prelude::*;
+
+const TASK: TaskId = TaskId(uuid::Uuid::from_u128(7));
+
+pub(crate) fn started() -> TaskStarted {
+    TaskStarted {
+        role: Role {
+            name: RoleName::Delegate,
+            prompt: "You are the delegate.".to_owned(),
+            tools: ToolName::ALL.to_vec(),
+            ending: ToolName::HandBack,
+            bad_replies: 3,
+            repeats: 4,
+            failed_checks: 3,
+            fallbacks: false,
+        },
+        brief: "mend it".to_owned(),
+        model: PinnedModel {
+            alias: "a".to_owned(),
+            backing: "openai/a".to_owned(),
+            provider: "openai".to_owned(),
+            route: Route::Normalized,
+            window: 100_000,
+            max_output: 4096,
+            tool_choice: true,
+            prices: Prices { input: Some(Money(1_000_000)), output: Some(Money(2_000_000)), ..Prices::default() },
+        },
+        caps: Caps { turns: 5, tokens: 60_000, cost: Some(Money(80_000_000_000)), time_ms: 5_000 },
+        checkout: "/checkout".to_owned(),
+        base: Base { commit: Some(CommitId("0".repeat(40))), branch: Some("main".to_owned()), explicit: false },
+        branch: "nisse/x".to_owned(),
+        worktree: "/worktree".to_owned(),
+        isolation: Isolation::Worktree,
+        checks: vec!["true".to_owned()],
+        command_time_ms: 1000,
+        deny: Vec::new(),
+        max_untracked: 1,
+        pass_env: Vec::new(),
+        keep_turns: false,
+    }
+}
+
+/// Picks from a list of choices; the choices are the test's random input.
+struct Dice<'a>(std::iter::Cycle<std::slice::Iter<'a, u8>>);
+
+impl Dice<'_> {
+    fn below(&mut self, n: usize) -> usize {
+        usize::from(*self.0.next().unwrap()) % n
+    }
+
+    fn pick<T: Clone>(&mut self, items: &[T]) -> T {
+        items[self.below(items.len())].clone()
+    }
+}
+
+fn commit(n: usize) -> CommitId {
+    CommitId(format!("{n:040x}"))
+}
+
+fn reply(dice: &mut Dice<'_>, turn: u32) -> Reply {
+    let names = ["read_file", "write_file", "run_command", "hand_back", "unheard_of", ""];
+    let arguments = ["{}", "{\"path\":\"a\"}", "", "not json", "{\"x\":\"\\ud83d\"}"];
+    let mut parts = Vec::new();
+    if dice.below(2) == 0 {
+        parts.push(Part::Text(dice.pick(&["", "text", "ü\0\u{1F525}"]).to_owned()));
+    }
+    if dice.below(3) == 0 {
+        parts.push(Part::Reasoning("{\"type\":\"thinking\",\"thinking\":\"…\",\"signature\":\"s\"}".to_owned()));
+    }
+    for index in 0..dice.below(4) {
+        let (name, arguments) = (dice.pick(&names), dice.pick(&arguments));
+        let long = if dice.below(4) == 0 { "x".repeat(5000) } else { arguments.to_owned() };
+        parts.push(Part::Call(Call::minted(turn, index, dice.pick(&["", "v1"]), name, &long, &[])));
+    }
+    let stops = [Stop::Calls, Stop::Calls, Stop::Calls, Stop::End, Stop::Truncated, Stop::Declined("no".to_owned())];
+    Reply {
+        parts,
+        stop: dice.pick(&stops),
+        usage: (dice.below(4) > 0).then(|| Usage { input: 3000, output: 100, cache_read: 10, cache_write: 5 }),
+        cost: (dice.below(2) == 0).then_some(Money(5_000_000_000)),
+        answered_by: AnsweredBy { alias: "a".to_owned(), backing: "openai/a".to_owned(), fallback: dice.below(5) == 0 },
+    }
+}
+
+/// Everything that might follow, legal or not.
+fn candidates(task: &Task, dice: &mut Dice<'_>) -> Vec<EventKind> {
+    let turn = task.last_turn().map_or(0, |turn| turn.number);
+    let call = task.unanswered().map_or_else(|| CallId::new(turn, dice.below(3)), |call| call.id.clone());
+    let intent = IntentId(u32::try_from(task.intents.len()).unwrap());
+    let pending = IntentId(u32::try_from(dice.below(task.intents.len())).unwrap());
+    let statuses = [
+        ResultStatus::Done,
+        ResultStatus::Done,
+        ResultStatus::Failed,
+        ResultStatus::Refused,
+        ResultStatus::Unreadable,
+        ResultStatus::NotRun,
+    ];
+    let troubles =
+        [Trouble::Overloaded, Trouble::Cut, Trouble::BudgetGone, Trouble::ToolChoiceUnsupported, Trouble::BadRequest];
+    let kinds = [
+        IntentKind::FileEdit {
+            call: call.clone(),
+            path: "a".to_owned(),
+            before: None,
+            after: Hash::of(b"a"),
+            answer: "ok".to_owned(),
+        },
+        IntentKind::Command { call: call.clone(), command: "true".to_owned() },
+        IntentKind::Check { call: call.clone() },
+        IntentKind::Squash { from: commit(1), to: commit(2) },
+        IntentKind::Discard { tip: commit(3), end: End::Failed, cause: "why".to_owned() },
+        IntentKind::CleanUp,
+        IntentKind::Task,
+    ];
+    let handback = Handback {
+        changed: "c".to_owned(),
+        now_true: "n".to_owned(),
+        next: "x".to_owned(),
+        succeeded: dice.below(3) > 0,
+    };
+    vec![
+        EventKind::TaskStarted(Box::new(started())),
+        EventKind::SpanStarted { cause: "resumed".to_owned() },
+        EventKind::WorktreeReady {
+            snapshot: commit(9),
+            dirty: false,
+            workspace: "w".repeat(dice.below(2) * 9000),
+            notices: vec![],
+        },
+        EventKind::RequestSent {
+            request: task.requests + 1,
+            turn: turn + 1,
+            route: Route::Native,
+            estimated_input: 2000,
+            max_output: dice.pick(&[4096, 100]),
+        },
+        EventKind::RequestEnded {
+            request: task.requests,
+            trouble: dice.pick(&troubles),
+            message: "m".to_owned(),
+            usage: None,
+            retry_in_ms: dice.pick(&[None, Some(1)]),
+        },
+        EventKind::RequestWithheld { estimated_input: 1 },
+        EventKind::ReplyReceived { request: task.requests, turn: turn + 1, reply: reply(dice, turn + 1) },
+        EventKind::Nudged { text: "n".to_owned() },
+        EventKind::IntentOpened { intent, kind: dice.pick(&kinds) },
+        EventKind::IntentSettled { intent: pending },
+        EventKind::IntentAbandoned { intent: pending, cause: "c".to_owned() },
+        EventKind::ToolResult(ToolResult {
+            call: call.clone(),
+            status: dice.pick(&statuses),
+            content: dice.pick(&["", "ok", "$blob"]).to_owned(),
+            checkpoint: (dice.below(3) == 0).then(|| commit(4)),
+            seen: (dice.below(3) == 0).then(|| Seen { path: "a".to_owned(), hash: Hash::of(b"a") }),
+        }),
+        EventKind::EndingAccepted { call: call.clone(), handback },
+        EventKind::CheckRan {
+            call,
+            command: "true".to_owned(),
+            status: dice.pick(&[None, Some(0), Some(1)]),
+            output_tail: String::new(),
+            duration_ms: 1,
+        },
+        EventKind::TurnEnded { turn },
+        EventKind::Recovered { cause: "c".to_owned(), checkpoint: (dice.below(3) == 0).then(|| commit(5)) },
+        EventKind::TaskPaused { pause: dice.pick(&[Pause::Gated, Pause::Stopped]), cause: "c".to_owned() },
+        EventKind::TaskEnded {
+            end: dice.pick(&[End::Handback, End::Failed, End::Capped(Cap::Turns), End::Dropped]),
+            cause: "c".to_owned(),
+        },
+    ]
+}
+
+fn event(task: &Task, dice: &mut Dice<'_>, kind: EventKind) -> Event {
+    let spent_ms = task.spent_ms + if dice.below(8) == 0 { 900 } else { 1 };
+    Event { task: TASK, seq: task.seq + 1, at_ms: 1000 + spent_ms, spent_ms, kind }
+}
+
+/// A legal history, with an error if an illegal event changed the state.
+fn walk(choices: &[u8]) -> Vec<Event> {
+    let dice = &mut Dice(choices.iter().cycle());
+    let kind = EventKind::TaskStarted(Box::new(started()));
+    let mut events = vec![Event { task: TASK, seq: 1, at_ms: 1000, spent_ms: 0, kind }];
+    let mut task = Task::begin(&events[0]).unwrap();
+    for _ in 0..choices.len() {
+        let all = candidates(&task, dice);
+        let (legal, illegal): (Vec<_>, Vec<_>) = all.into_iter().partition(|kind| phase::is_legal(&task, kind).is_ok());
+        for kind in illegal {
+            let before = task.clone();
+            let refused = event(&task, dice, kind);
+            assert!(task.apply(&refused).is_err(), "{refused:?} was refused by the table and taken by the fold");
+            assert_eq!(task, before, "a refused event changed the state");
+        }
+        // spans and pauses are always possible; without this a walk would hold little else
+        let rare = |kind: &EventKind| {
+            matches!(kind, EventKind::SpanStarted { .. } | EventKind::TaskPaused { .. } | EventKind::Recovered { .. })
+        };
+        let common: Vec<_> = legal.iter().filter(|kind| !rare(kind)).cloned().collect();
+        let pool = if common.is_empty() || dice.below(12) == 0 { legal } else { common };
+        let picked = dice.pick(&pool);
+        let chosen = event(&task, dice, picked);
+        task.apply(&chosen).unwrap();
+        events.push(chosen);
+    }
+    events
+}
+
+fn is_defined_and_careful(task: &Task) -> Result<(), TestCaseError> {
+    for spent_ms in [task.spent_ms, u64::MAX] {
+        for stop in [false, true] {
+            match next(task, Now { spent_ms, stop }) {
+                Step::Ask => {
+                    prop_assert!(task.unanswered().is_none(), "asks while a call is unanswered");
+                    prop_assert!(task.pending_intents().next().is_none(), "asks while an intent is open");
+                    prop_assert!(!stop, "asks although the person wants to stop");
+                    prop_assert!(!task.uninspected, "asks before it has looked");
+                }
+                Step::Act(call) | Step::Skip(call, _) | Step::Check(call) => {
+                    prop_assert_eq!(task.unanswered().map(|call| &call.id), Some(&call));
+                }
+                Step::Close => prop_assert!(task.unanswered().is_none()),
+                Step::Recover(Recovery::Intent(id)) => {
+                    prop_assert_eq!(task.intent(id).map(|intent| intent.status), Some(Status::Pending));
+                }
+                Step::Recover(Recovery::Worktree) => prop_assert!(task.uninspected),
+                Step::Prepare => prop_assert!(task.ready.is_none()),
+                Step::Finish(outcome) => {
+                    let code = outcome.exit_code();
+                    prop_assert!(matches!(code, 0 | 3..=7));
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_prefix_of_a_legal_history_folds_and_has_a_next_step(choices in proptest::collection::vec(any::<u8>(), 1..120)) {
+        let events = walk(&choices);
+        let mut task = Task::begin(&events[0]).unwrap();
+        is_defined_and_careful(&task)?;
+        for event in &events[1..] {
+            task.apply(event).unwrap();
+            is_defined_and_careful(&task)?;
+        }
+        prop_assert_eq!(Task::fold(&events).unwrap().unwrap(), task);
+    }
+
+    #[test]
+    fn an_event_is_what_its_row_says(choices in proptest::collection::vec(any::<u8>(), 1..60)) {
+        for event in walk(&choices) {
+            let row = log::encode(&event.kind).unwrap();
+            let find = |hash: &Hash| {
+                row.blobs.iter().find(|(have, _)| have == hash).map(|(_, text)| text.clone()).ok_or_else(|| "missing".to_owned())
+            };
+            prop_assert_eq!(log::decode(&row.kind, &row.body, &find).unwrap(), event.kind);
+        }
+    }
+}
+
+#[test]
+fn a_row_with_a_missing_or_an_unknown_member_is_refused() {
+    let none = |_: &Hash| Err("no blob".to_owned());
+    let row = r#"{"request":1,"trouble":"cut","message":"m","usage":null,"retry_in_ms":null}"#;
+    assert!(log::decode("request_ended", row, &none).is_ok());
+    for bad in [
+        row.replace(r#","usage":null"#, ""),
+        row.replace('}', r#","more":1}"#),
+        row.replace("cut", "unheard_of"),
+        row.replace("\"m\"", r#"{"$blob":"00","bytes":1}"#),
+        "{".to_owned(),
+    ] {
+        assert!(log::decode("request_ended", &bad, &none).is_err(), "{bad}");
+    }
+    assert!(log::decode("unheard_of", "{}", &none).is_err());
+}
+
+#[test]
+fn the_intents_table_is_what_it_should_be() {
+    let (edit, own) = (IntentKind::CleanUp, IntentKind::Task);
+    let states = [None, Some(Status::Pending), Some(Status::Settled), Some(Status::Abandoned)];
+    for now in states {
+        for step in [Move::Open, Move::Settle, Move::Abandon] {
+            let wanted = match (now, step) {
+                (None, Move::Open) => Some(Status::Pending),
+                (Some(Status::Pending), Move::Settle) => Some(Status::Settled),
+                (Some(Status::Pending), Move::Abandon) => Some(Status::Abandoned),
+                _ => None,
+            };
+            assert_eq!(intent::next_status(&edit, now, step), wanted, "{now:?} {step:?}");
+            let wanted = wanted.filter(|status| *status != Status::Abandoned);
+            assert_eq!(intent::next_status(&own, now, step), wanted, "the task's own: {now:?} {step:?}");
+        }
+    }
+}
