@@ -1,1 +1,13 @@
-//! Machines.
+//! Machines: this one ([`Local`]).
+
+mod beneath;
+mod descendants;
+mod environment;
+mod files;
+mod listing;
+mod local;
+mod output;
+mod process;
+mod search;
+
+pub use local::Local;

@@ -1,0 +1,107 @@
+//! This machine: files under a root, and commands that run there.
+//!
+//! The root is opened anew for each call, so that a worktree that was made again is found. Work on files blocks,
+//! so it runs on the runtime's blocking threads; dropping a listing or a search ends it at the next file.
+
+use std::{
+    collections::BTreeMap,
+    ffi::OsString,
+    path::PathBuf,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use super::{beneath::Root, files, listing, process, search};
+use crate::{
+    domain::id::Hash,
+    ports::{
+        BoxFuture,
+        host::{Command, CommandOutput, Error, FileBytes, Found, Host, Listed, Listing, Resolved, Search},
+    },
+};
+
+/// This machine, for one root directory.
+#[derive(Clone, Debug)]
+pub struct Local {
+    root: PathBuf,
+    environment: BTreeMap<OsString, OsString>,
+}
+
+impl Local {
+    /// This machine for the directory `root`. Of `environment` (nisse's own), commands see the allowed part.
+    #[must_use]
+    pub fn new<N, V>(root: impl Into<PathBuf>, environment: impl IntoIterator<Item = (N, V)>) -> Self
+    where
+        N: Into<OsString>,
+        V: Into<OsString>,
+    {
+        Self {
+            root: root.into(),
+            environment: environment.into_iter().map(|(name, value)| (name.into(), value.into())).collect(),
+        }
+    }
+
+    /// Runs `work` on a blocking thread; it is told to stop when the future is dropped.
+    fn blocking<'a, T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Root, &AtomicBool) -> Result<T, Error> + Send + 'static,
+    ) -> BoxFuture<'a, Result<T, Error>> {
+        let path = self.root.clone();
+        Box::pin(async move {
+            let stop = StopOnDrop::default();
+            let told = Arc::clone(&stop.0);
+            let done = tokio::task::spawn_blocking(move || work(&Root::open(&path)?, &told)).await;
+            done.unwrap_or_else(|error| {
+                Err(Error::Io { what: "cannot work on files".to_owned(), source: std::io::Error::other(error) })
+            })
+        })
+    }
+}
+
+/// Raises its flag when it is dropped.
+#[derive(Default)]
+struct StopOnDrop(Arc<AtomicBool>);
+
+impl Drop for StopOnDrop {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+impl Host for Local {
+    fn resolve<'a>(&'a self, path: &'a str) -> BoxFuture<'a, Result<Resolved, Error>> {
+        let path = path.to_owned();
+        self.blocking(move |root, _| root.resolve(&path))
+    }
+
+    fn read<'a>(&'a self, path: &'a str, limit: u64) -> BoxFuture<'a, Result<FileBytes, Error>> {
+        let path = path.to_owned();
+        self.blocking(move |root, _| files::read(root, &path, limit))
+    }
+
+    fn write<'a>(
+        &'a self,
+        path: &'a str,
+        expected: Option<&'a Hash>,
+        bytes: &'a [u8],
+    ) -> BoxFuture<'a, Result<(), Error>> {
+        let (path, expected, bytes) = (path.to_owned(), expected.cloned(), bytes.to_owned());
+        self.blocking(move |root, _| files::write(root, &path, expected.as_ref(), &bytes))
+    }
+
+    fn list<'a>(&'a self, listing: &'a Listing) -> BoxFuture<'a, Result<Listed, Error>> {
+        let listing = listing.clone();
+        self.blocking(move |root, stop| listing::list(root, &listing, stop))
+    }
+
+    fn search<'a>(&'a self, search: &'a Search) -> BoxFuture<'a, Result<Found, Error>> {
+        let search = search.clone();
+        self.blocking(move |root, stop| search::search(root, &search, stop))
+    }
+
+    fn run<'a>(&'a self, command: &'a Command) -> BoxFuture<'a, Result<CommandOutput, Error>> {
+        Box::pin(process::run(&self.root, &self.environment, command))
+    }
+}
