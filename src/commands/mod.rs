@@ -1,0 +1,3 @@
+//! Use cases: what each subcommand does, without a word of how it is asked or shown.
+
+pub mod settings;
