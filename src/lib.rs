@@ -1,6 +1,7 @@
 //! nisse.
 pub mod adapters;
 pub mod agent;
+pub mod cli;
 pub mod commands;
 pub mod domain;
 pub mod ports;
