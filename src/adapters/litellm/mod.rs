@@ -1,1 +1,37 @@
-//! The LiteLLM proxy.
+//! The LiteLLM proxy: the one door to every model.
+//!
+//! What holds here, and is tested on recordings of a real proxy:
+//! - [`Proxy::ask`](crate::ports::llm::Llm::ask) is exactly one attempt: nothing is retried, neither here nor, as far
+//!   as it obeys, in the proxy.
+//! - A reply is whole or it is an error ([`Trouble::Cut`](crate::domain::upstream::Trouble::Cut)); what a proxy
+//!   fabricates around a cut upstream is not believed.
+//! - Between two requests of a task the body is the previous one plus a suffix, cache marks aside, so that the
+//!   vendor's cache holds.
+//! - Who answered is read from headers; a fallback that the role refuses is refused before the stream is read.
+//! - The token stands in request headers and nowhere else.
+//!
+//! [`chat`] is the normalized route, [`messages`] the native one; [`catalog`] says what the proxy offers.
+
+mod address;
+mod answered;
+pub mod catalog;
+pub mod chat;
+mod client;
+mod connect;
+mod error;
+mod json;
+pub mod messages;
+mod overrides;
+mod stream;
+
+pub use catalog::{Catalog, Deployment, Entry};
+pub use client::{Proxy, Settings};
+pub use error::Error;
+pub use overrides::{Override, PinError};
+
+use reqwest::header::HeaderMap;
+
+/// A header's text, if it is there and readable.
+fn header<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+    headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim).filter(|text| !text.is_empty())
+}

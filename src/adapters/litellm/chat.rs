@@ -1,0 +1,124 @@
+//! The normalized route: `POST /v1/chat/completions`.
+//!
+//! A reply's opaque part is one object with the message's members beside content and calls
+//! (`reasoning_content`, `thinking_blocks`, `provider_specific_fields`); they go back in the message they came in.
+
+mod fragments;
+mod reply;
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, value::RawValue};
+
+pub(super) use self::reply::Reading;
+use super::{
+    error::not_recorded_so,
+    json::{self, Object},
+};
+use crate::{
+    domain::message::Call,
+    ports::llm::{AssistantPart, Error, Message, Request},
+};
+
+/// The path of this route.
+pub(super) const PATH: &str = "/v1/chat/completions";
+
+/// The request's body. Everything that stays the same over a task comes before `messages`, which is last.
+///
+/// # Errors
+/// A recorded opaque part that is not the JSON object it should be, as [`Trouble::BadRequest`](crate::domain::upstream::Trouble::BadRequest).
+pub fn body(request: &Request) -> Result<String, Error> {
+    let mut body = Object::new();
+    body.put("model", request.model.alias.as_str())
+        .put("max_tokens", request.max_output)
+        .put("stream", true)
+        .raw("stream_options", r#"{"include_usage":true}"#)
+        .put("num_retries", 0);
+    if !request.fallbacks {
+        body.put("disable_fallbacks", true);
+    }
+    if !request.tools.is_empty() {
+        let tools: Vec<String> = request
+            .tools
+            .iter()
+            .map(|tool| {
+                let mut function = Object::new();
+                function.put("name", tool.name).put("description", tool.description);
+                function.raw("parameters", &tool.parameters.to_string());
+                let mut outer = Object::new();
+                outer.put("type", "function").raw("function", &function.end());
+                outer.end()
+            })
+            .collect();
+        body.raw("tools", &json::array(&tools));
+        if request.require_call && request.model.tool_choice {
+            body.put("tool_choice", "required");
+        }
+    }
+    let mut messages = Vec::new();
+    if !request.system.is_empty() {
+        messages.push(text_message("system", &request.system));
+    }
+    for message in &request.messages {
+        match message {
+            Message::User(text) => messages.push(text_message("user", text)),
+            Message::Assistant { text, parts } => messages.push(assistant(text, parts)?),
+            Message::Results(answers) => messages.extend(answers.iter().map(|answer| {
+                let mut result = Object::new();
+                result.put("role", "tool").put("tool_call_id", answer.wire_id.as_str());
+                result.put("content", answer.content.as_str());
+                result.end()
+            })),
+        }
+    }
+    body.raw("messages", &json::array(&messages));
+    Ok(body.end())
+}
+
+fn text_message(role: &str, text: &str) -> String {
+    let mut message = Object::new();
+    message.put("role", role).put("content", text);
+    message.end()
+}
+
+fn assistant(text: &str, parts: &[AssistantPart]) -> Result<String, Error> {
+    let (mut opaque, mut calls) = (Vec::new(), Vec::new());
+    for part in parts {
+        match part {
+            AssistantPart::Text(_) => {} // all of it stands in `text`
+            AssistantPart::Reasoning(raw) => opaque.push(json::members_of(raw).map_err(not_recorded_so)?),
+            AssistantPart::Call { wire_id, call } => calls.push(written_call(wire_id, call)?),
+        }
+    }
+    let mut message = Object::new();
+    message.put("role", "assistant");
+    // beside calls, some servers refuse an empty text and others a missing one; null is taken by all
+    let content = if text.is_empty() && !calls.is_empty() { Value::Null } else { Value::from(text) };
+    message.put("content", content);
+    for members in opaque {
+        message.members(members);
+    }
+    if !calls.is_empty() {
+        message.raw("tool_calls", &json::array(&calls));
+    }
+    Ok(message.end())
+}
+
+fn written_call(wire_id: &str, call: &Call) -> Result<String, Error> {
+    let mut function = Object::new();
+    function.put("name", call.name.as_str()).put("arguments", call.replayable_arguments());
+    let mut outer = Object::new();
+    outer.put("id", wire_id).put("type", "function");
+    let mut vendor = match &call.vendor {
+        Some(raw) => serde_json::from_str::<BTreeMap<String, Box<RawValue>>>(raw).map_err(not_recorded_so)?,
+        None => BTreeMap::new(),
+    };
+    if let Some(inner) = vendor.remove("function") {
+        function.members(json::members_of(inner.get()).map_err(not_recorded_so)?);
+    }
+    outer.raw("function", &function.end());
+    for (name, value) in &vendor {
+        outer.raw(name, value.get());
+    }
+    Ok(outer.end())
+}

@@ -1,0 +1,216 @@
+//! A reply of the normalized route.
+//!
+//! It is whole with `[DONE]` after a finish reason. A `stop` beside tool calls is what the proxy fabricates when its
+//! upstream was cut, so such a stream is cut.
+
+use serde_json::{Map, Value};
+
+use super::fragments::{OPAQUE, OpenCalls, merge_opaque};
+use crate::{
+    adapters::litellm::{
+        error::{failure, from_event},
+        json,
+        stream::{Assembly, Progress, told, unreadable},
+    },
+    domain::{
+        caps::Money,
+        message::{Call, Part, Reply, Stop, mend_surrogates},
+        model::{AnsweredBy, Usage},
+        upstream::Trouble,
+    },
+    ports::llm::{Delta, Deltas, Error, Request},
+};
+
+/// A reply on this route, as far as it has come.
+#[derive(Debug)]
+pub(in crate::adapters::litellm) struct Reading {
+    turn: u32,
+    taken: Vec<String>,
+    answered_by: AnsweredBy,
+    text: String,
+    refusal: String,
+    opaque: Map<String, Value>,
+    calls: OpenCalls,
+    finish: Option<String>,
+    usage: Option<Usage>,
+    cost: Option<Money>,
+    /// A choice was there at all.
+    chosen: bool,
+    /// `[DONE]`, or a whole body.
+    done: bool,
+    streamed: bool,
+}
+
+impl Reading {
+    pub(in crate::adapters::litellm) fn new(request: &Request, answered_by: AnsweredBy) -> Self {
+        Self {
+            turn: request.turn,
+            taken: request.vendor_ids.clone(),
+            answered_by,
+            text: String::new(),
+            refusal: String::new(),
+            opaque: Map::new(),
+            calls: OpenCalls::default(),
+            finish: None,
+            usage: None,
+            cost: None,
+            chosen: false,
+            done: false,
+            streamed: true,
+        }
+    }
+
+    fn chunk(&mut self, chunk: &Value, delta_name: &str, deltas: &Deltas) -> Progress {
+        let mut progress = Progress::Quiet;
+        if let Some(usage) = chunk.get("usage").filter(|usage| usage.is_object()) {
+            self.usage = usage_of(usage);
+            self.cost = usage
+                .get("cost")
+                .and_then(json::number)
+                .filter(|cost| *cost > 0.0)
+                .and_then(Money::from_usd)
+                .or(self.cost);
+            progress = Progress::Content;
+        }
+        // one choice is asked for
+        let Some(choice) = chunk.get("choices").and_then(|choices| choices.get(0)) else { return progress };
+        self.chosen = true;
+        if let Some(finish) = choice.get("finish_reason").and_then(Value::as_str) {
+            self.finish = Some(finish.to_owned());
+            progress = Progress::Content;
+        }
+        if let Some(Value::Object(delta)) = choice.get(delta_name)
+            && self.delta(delta, deltas)
+        {
+            progress = Progress::Content;
+        }
+        progress
+    }
+
+    /// Takes a delta, or a whole message, which is one large delta. Tells whether it held anything.
+    fn delta(&mut self, delta: &Map<String, Value>, deltas: &Deltas) -> bool {
+        let text_of = |name: &str| delta.get(name).map(content_text).filter(|text| !text.is_empty());
+        let mut held = false;
+        if let Some(text) = text_of("content") {
+            held = true;
+            self.text.push_str(&text);
+            let _ = deltas.send(Delta::Text(text)); // nobody may be watching
+        }
+        if let Some(text) = text_of("reasoning_content") {
+            held = true;
+            let _ = deltas.send(Delta::Reasoning(text));
+        }
+        let hidden = delta.get("provider_specific_fields").and_then(|fields| fields.get("refusal"));
+        for refusal in [delta.get("refusal"), hidden].into_iter().flatten() {
+            self.refusal.push_str(refusal.as_str().unwrap_or_default());
+        }
+        for name in OPAQUE {
+            if let Some(value) = delta.get(name).filter(|value| !json::is_blank(value)) {
+                held = true;
+                merge_opaque(&mut self.opaque, name, value);
+            }
+        }
+        for fragment in delta.get("tool_calls").and_then(Value::as_array).into_iter().flatten() {
+            held = true;
+            self.calls.take(fragment, self.streamed);
+        }
+        held || !self.refusal.is_empty()
+    }
+
+    fn into_reply(self) -> Reply {
+        let mut parts = Vec::new();
+        if !self.opaque.is_empty() {
+            parts.push(Part::Reasoning(mend_surrogates(&Value::Object(self.opaque).to_string()).into_owned()));
+        }
+        if !self.text.is_empty() {
+            parts.push(Part::Text(self.text));
+        }
+        parts.extend(self.calls.minted(self.turn, self.taken));
+        Reply { parts, stop: Stop::End, usage: self.usage, cost: self.cost, answered_by: self.answered_by }
+    }
+}
+
+/// A message's text, also where it is a list of parts.
+fn content_text(content: &Value) -> String {
+    match content {
+        Value::String(text) => text.clone(),
+        Value::Array(parts) => {
+            parts.iter().filter_map(|part| part.get("text").and_then(Value::as_str)).collect::<Vec<_>>().concat()
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => String::new(),
+    }
+}
+
+/// Tokens; `prompt_tokens` holds the cached ones already. Zeros are what the proxy writes where it was told nothing.
+fn usage_of(usage: &Value) -> Option<Usage> {
+    let count = |path: &str| usage.pointer(path).and_then(json::whole_number);
+    let read = count("/prompt_tokens_details/cached_tokens").or_else(|| count("/cache_read_input_tokens"));
+    let write = count("/cache_creation_input_tokens")
+        .or_else(|| count("/prompt_tokens_details/cache_creation_tokens"))
+        .or_else(|| count("/prompt_tokens_details/cache_write_tokens"));
+    let input = count("/prompt_tokens").filter(|input| *input > 0)?;
+    Some(Usage {
+        input,
+        output: count("/completion_tokens")?,
+        cache_read: read.unwrap_or(0),
+        cache_write: write.unwrap_or(0),
+    })
+}
+
+impl Assembly for Reading {
+    fn event(&mut self, data: &str, deltas: &Deltas) -> Result<Progress, Error> {
+        if data.trim() == "[DONE]" {
+            self.done = true;
+            return Ok(Progress::Whole);
+        }
+        let chunk: Value = json::parse(data).map_err(|_| unreadable(data))?;
+        match from_event(&chunk) {
+            Some(error) => Err(error),
+            None => Ok(self.chunk(&chunk, "delta", deltas)),
+        }
+    }
+
+    fn whole(&mut self, text: &str, deltas: &Deltas) -> Result<(), Error> {
+        let body: Value = json::parse(text).map_err(|_| unreadable(text))?;
+        if let Some(error) = from_event(&body) {
+            return Err(error);
+        }
+        if body.pointer("/choices/0/message").is_none() {
+            return Err(unreadable(text));
+        }
+        (self.streamed, self.done) = (false, true);
+        self.chunk(&body, "message", deltas);
+        Ok(())
+    }
+
+    fn usage_so_far(&self) -> Option<Usage> {
+        self.usage
+    }
+
+    fn finish(mut self) -> Result<Reply, Error> {
+        let cut = |why: &str, usage| Err(Error { usage, ..failure(Trouble::Cut, why) });
+        if !self.chosen {
+            return Err(failure(Trouble::Overloaded, "the proxy answered 200 without a choice"));
+        }
+        let Some(finish) = self.finish.take().filter(|_| self.done) else {
+            return cut("the stream ended without a finish reason", self.usage);
+        };
+        let (refusal, streamed) = (std::mem::take(&mut self.refusal), self.streamed);
+        let mut reply = self.into_reply();
+        let calls = reply.calls().count();
+        let objects = |call: &Call| serde_json::from_str::<Map<String, Value>>(&call.arguments).is_ok();
+        reply.stop = match finish.as_str() {
+            "length" => Stop::Truncated,
+            "content_filter" | "refusal" => Stop::Declined(told(refusal, &reply, &finish)),
+            "error" => return cut("the upstream ended the reply with an error", reply.usage),
+            // fabricated around a cut upstream; a whole body with whole arguments is believed
+            "stop" if calls > 0 && (streamed || !reply.calls().all(objects)) => {
+                return cut("the reply stops in the middle of its calls", reply.usage);
+            }
+            _ if calls > 0 => Stop::Calls,
+            _ if !refusal.is_empty() => Stop::Declined(refusal),
+            _ => Stop::End,
+        };
+        Ok(reply)
+    }
+}

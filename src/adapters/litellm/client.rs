@@ -1,0 +1,270 @@
+//! The client: one attempt per request, and the token in headers only.
+
+use std::{
+    collections::HashMap,
+    path::PathBuf,
+    sync::{PoisonError, RwLock},
+    time::Duration,
+};
+
+use futures_util::StreamExt as _;
+use reqwest::{
+    RequestBuilder, Response,
+    header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue},
+};
+use secrecy::{ExposeSecret as _, SecretString};
+use serde_json::Value;
+use tokio::time::{Instant, timeout, timeout_at};
+
+use super::{
+    Catalog, Error,
+    address::Address,
+    answered::answered_by,
+    chat,
+    connect::no_response,
+    error::{cleaned, failure, from_response},
+    header, json, messages,
+    stream::{self, Assembly, Limits, unreadable},
+};
+use crate::{
+    domain::{caps::Money, message::Reply, model::Route, upstream::Trouble},
+    ports::{
+        BoxFuture,
+        llm::{self, Deltas, Llm, Request},
+    },
+};
+
+/// How long a connection may take to stand.
+const CONNECT: Duration = Duration::from_secs(30);
+/// How long a question for the catalog may take; a real proxy took 0.3 s for 876 kB.
+const CATALOG: Duration = Duration::from_mins(1);
+/// How long, and how much, of an error's body is read.
+const ERROR_BODY: (Duration, usize) = (Duration::from_secs(10), 256 << 10);
+
+/// How the proxy is reached.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Its address, with or without a slash at its end, with or without `/v1`.
+    pub address: String,
+    /// The token, sent as a bearer.
+    pub token: SecretString,
+    /// How long the first content of a reply may take.
+    pub first_byte: Duration,
+    /// How long a reply may pause between two pieces of content.
+    pub idle: Duration,
+    /// A file with further certificate authorities in PEM form, trusted beside the system's.
+    pub extra_ca: Option<PathBuf>,
+}
+
+impl Settings {
+    /// The settings for an address and a token: 300 s to the first content, 120 s between two, no further authority.
+    #[must_use]
+    pub fn new(address: impl Into<String>, token: SecretString) -> Self {
+        Self {
+            address: address.into(),
+            token,
+            first_byte: Duration::from_mins(5),
+            idle: Duration::from_mins(2),
+            extra_ca: None,
+        }
+    }
+}
+
+/// The proxy.
+#[derive(Debug)]
+pub struct Proxy {
+    address: Address,
+    token: SecretString,
+    /// The token once more, as the native route wants it.
+    api_key: HeaderValue,
+    limits: Limits,
+    http: reqwest::Client,
+    /// Backing models by the deployment's id, from the last catalog.
+    backings: RwLock<HashMap<String, String>>,
+}
+
+impl Proxy {
+    /// A client for the proxy; nothing is sent yet.
+    pub fn new(settings: Settings) -> Result<Self, Error> {
+        let address = Address::new(&settings.address)?;
+        let token = SecretString::from(settings.token.expose_secret().trim());
+        let secret = |text: String| {
+            let mut value = HeaderValue::try_from(text).map_err(|_| Error::Token)?;
+            value.set_sensitive(true);
+            Ok::<_, Error>(value)
+        };
+        if token.expose_secret().is_empty() {
+            return Err(Error::Token);
+        }
+        let mut headers = HeaderMap::new();
+        headers.insert(AUTHORIZATION, secret(format!("Bearer {}", token.expose_secret()))?);
+        let api_key = secret(token.expose_secret().to_owned())?;
+
+        // whoever installed one before us has the same right to it
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let mut builder = reqwest::Client::builder()
+            .user_agent(concat!("nisse/", env!("CARGO_PKG_VERSION")))
+            .default_headers(headers)
+            .connect_timeout(CONNECT)
+            .tcp_keepalive(Duration::from_secs(30))
+            // a redirect would carry the token to wherever it points
+            .redirect(reqwest::redirect::Policy::none())
+            .retry(reqwest::retry::never());
+        if let Some(path) = settings.extra_ca {
+            let pem = std::fs::read(&path).map_err(|source| Error::CaFile { path: path.clone(), source })?;
+            match reqwest::Certificate::from_pem_bundle(&pem) {
+                Ok(authorities) if !authorities.is_empty() => builder = builder.tls_certs_merge(authorities),
+                Ok(_) | Err(_) => return Err(Error::CaContent { path }),
+            }
+        }
+        Ok(Self {
+            address,
+            token,
+            api_key,
+            limits: Limits { first_byte: settings.first_byte, idle: settings.idle },
+            http: builder.build().map_err(|source| Error::Client { source })?,
+            backings: RwLock::default(),
+        })
+    }
+
+    /// What the proxy offers to this key. Only the two lists count; what is asked beside them may fail.
+    ///
+    /// # Errors
+    /// If neither list can be had: why not, from the one that every proxy has.
+    pub async fn catalog(&self) -> Result<Catalog, llm::Error> {
+        let with_fallbacks = |kind: &str| format!("/v1/models?include_metadata=true&fallback_type={kind}");
+        let (general, context, policy) =
+            (with_fallbacks("general"), with_fallbacks("context_window"), with_fallbacks("content_policy"));
+        let (info, models, general, context, policy) = tokio::join!(
+            self.get("/model/info"),
+            self.get("/v1/models"),
+            self.get(&general),
+            self.get(&context),
+            self.get(&policy)
+        );
+        let mut notes = Vec::new();
+        let (info, models) = match (info, models) {
+            (Err(_), Err(error)) => return Err(error),
+            (info, models) => {
+                let mut or_note = |path: &str, answer: Result<Value, llm::Error>| {
+                    answer.unwrap_or_else(|error| {
+                        notes.push(format!("{path} could not be read ({error}); what it would tell is unknown"));
+                        Value::Null
+                    })
+                };
+                (or_note("/model/info", info), or_note("/v1/models", models))
+            }
+        };
+        let mut catalog = Catalog::new(&info, &models);
+        for answer in [general, context, policy].into_iter().flatten() {
+            catalog.add_fallbacks(&answer);
+        }
+        catalog.notes.extend(notes);
+        *self.backings.write().unwrap_or_else(PoisonError::into_inner) = catalog.backings();
+        Ok(catalog)
+    }
+
+    async fn get(&self, path: &str) -> Result<Value, llm::Error> {
+        let url = self.address.at(path);
+        let answer = timeout(CATALOG, async {
+            let response = self.http.get(&url).send().await.map_err(|error| no_response(error, &url))?;
+            let response = self.checked(response, &url).await?;
+            let text = response.text().await.map_err(|error| no_response(error, &url))?;
+            json::parse(&text).map_err(|_| unreadable(&text))
+        });
+        let answer = answer.await.unwrap_or_else(|_| Err(failure(Trouble::Timeout, format!("{url}: no answer"))));
+        answer.map_err(|error| self.cleaned(error))
+    }
+
+    /// The response if its status is 2xx, else what its body says.
+    async fn checked(&self, response: Response, url: &str) -> Result<Response, llm::Error> {
+        if response.status().is_success() {
+            return Ok(response);
+        }
+        let (status, headers) = (response.status().as_u16(), response.headers().clone());
+        let mut body = Vec::new();
+        let mut chunks = response.bytes_stream();
+        // what has come by then tells enough
+        let _ = timeout(ERROR_BODY.0, async {
+            while let Some(Ok(chunk)) = chunks.next().await {
+                body.extend_from_slice(&chunk);
+                if body.len() > ERROR_BODY.1 {
+                    break;
+                }
+            }
+        })
+        .await;
+        Err(from_response(status, &headers, &String::from_utf8_lossy(&body), url))
+    }
+
+    async fn attempt(&self, request: &Request, deltas: &Deltas) -> Result<Reply, llm::Error> {
+        let (path, body) = match request.model.route {
+            Route::Normalized => (chat::PATH, chat::body(request)?),
+            Route::Native => (messages::PATH, messages::body(request)?),
+        };
+        let url = self.address.at(path);
+        let started = Instant::now();
+        let response = self.send(request, &url, body, started).await?;
+        let headers = response.headers().clone();
+        let answered = answered_by(&headers, &request.model, |id| {
+            self.backings.read().unwrap_or_else(PoisonError::into_inner).get(id).cloned()
+        });
+        if answered.fallback && !request.fallbacks {
+            let message =
+                format!("{} ({}) answered in place of {}", answered.alias, answered.backing, request.model.alias);
+            return Err(failure(Trouble::FallbackRefused, message));
+        }
+        let mut reply = match request.model.route {
+            Route::Normalized => self.read(response, chat::Reading::new(request, answered), started, deltas).await?,
+            Route::Native => self.read(response, messages::Reading::new(request, answered), started, deltas).await?,
+        };
+        // a stream's headers leave before its cost is known and say 0 or nothing
+        let told = header(&headers, "x-litellm-response-cost").and_then(|cost| cost.parse::<f64>().ok());
+        reply.cost = reply.cost.or_else(|| told.filter(|cost| *cost > 0.0).and_then(Money::from_usd));
+        Ok(reply)
+    }
+
+    async fn send(&self, request: &Request, url: &str, body: String, started: Instant) -> Result<Response, llm::Error> {
+        let call_id = HeaderValue::try_from(request.id.as_str())
+            .map_err(|_| failure(Trouble::BadRequest, "the request's id cannot be sent as a header"))?;
+        let post: RequestBuilder = self
+            .http
+            .post(url)
+            .header(CONTENT_TYPE, "application/json")
+            .header(ACCEPT, "text/event-stream")
+            .header("x-litellm-call-id", call_id)
+            .body(body);
+        let post = match request.model.route {
+            Route::Normalized => post,
+            Route::Native => {
+                post.header("x-api-key", self.api_key.clone()).header("anthropic-version", messages::VERSION)
+            }
+        };
+        let limit = self.limits.first_byte;
+        let sent = timeout_at(started + limit, post.send())
+            .await
+            .map_err(|_| failure(Trouble::Timeout, format!("{url}: no response for {} s", limit.as_secs_f64())))?;
+        let response = sent.map_err(|error| no_response(error, url))?;
+        self.checked(response, url).await
+    }
+
+    async fn read<A: Assembly>(
+        &self,
+        response: Response,
+        assembly: A,
+        started: Instant,
+        deltas: &Deltas,
+    ) -> Result<Reply, llm::Error> {
+        stream::read(response.bytes_stream(), self.limits, started, assembly, deltas).await
+    }
+
+    fn cleaned(&self, error: llm::Error) -> llm::Error {
+        cleaned(error, self.token.expose_secret())
+    }
+}
+
+impl Llm for Proxy {
+    fn ask<'a>(&'a self, request: &'a Request, deltas: &'a Deltas) -> BoxFuture<'a, Result<Reply, llm::Error>> {
+        Box::pin(async move { self.attempt(request, deltas).await.map_err(|error| self.cleaned(error)) })
+    }
+}

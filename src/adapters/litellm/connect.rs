@@ -1,0 +1,47 @@
+//! What it means when no response comes: the error's chain of sources is looked through, since the outermost only
+//! says "error sending request".
+
+use std::error::Error as StdError;
+
+use super::error::failure;
+use crate::{domain::upstream::Trouble, ports::llm};
+
+/// The class of a request that got no response.
+pub(super) fn no_response(error: reqwest::Error, url: &str) -> llm::Error {
+    let trouble = trouble(&error);
+    let error = error.without_url();
+    // the innermost words name the cause; the rest repeats that a request failed
+    let mut cause: &dyn StdError = &error;
+    while let Some(source) = cause.source() {
+        cause = source;
+    }
+    let hint = if trouble == Trouble::BadCertificate {
+        " (a private authority's certificate can be named in the configuration)"
+    } else {
+        ""
+    };
+    failure(trouble, format!("{url}: {cause}{hint}"))
+}
+
+fn trouble(error: &reqwest::Error) -> Trouble {
+    if error.is_builder() {
+        return Trouble::BadAddress;
+    }
+    let mut next: Option<&(dyn StdError + 'static)> = Some(error);
+    while let Some(error) = next {
+        match error.downcast_ref::<rustls::Error>() {
+            Some(rustls::Error::InvalidCertificate(_) | rustls::Error::NoCertificatesPresented) => {
+                return Trouble::BadCertificate;
+            }
+            // the server does not speak TLS at all
+            Some(rustls::Error::InvalidMessage(_)) => return Trouble::BadAddress,
+            Some(_) | None => {}
+        }
+        // an io::Error hands on its inner error's source, not the inner error itself
+        next = match error.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref) {
+            Some(inner) => Some(inner),
+            None => error.source(),
+        };
+    }
+    Trouble::Unreachable
+}

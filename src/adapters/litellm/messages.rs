@@ -1,0 +1,154 @@
+//! The native route: `POST /v1/messages`, Anthropic's own protocol, passed on by the proxy as it is.
+//!
+//! Cache marks stand on the system prompt, the last tool and the last two user turns: four, which is the most that
+//! is allowed. They are the only thing in which one request's beginning differs from the one before.
+
+mod reply;
+
+use super::{
+    error::not_recorded_so,
+    json::{self, Object},
+};
+use crate::ports::llm::{Answer, AssistantPart, Error, Message, Request};
+
+pub(super) use self::reply::Reading;
+
+/// The path of this route.
+pub(super) const PATH: &str = "/v1/messages";
+/// The protocol's version, sent as `anthropic-version`.
+pub(super) const VERSION: &str = "2023-06-01";
+
+const MARK: &str = r#"{"type":"ephemeral"}"#;
+
+/// The request's body. Everything that stays the same over a task comes before `messages`, which is last.
+///
+/// # Errors
+/// A recorded opaque part that is not the JSON it should be, as
+/// [`Trouble::BadRequest`](crate::domain::upstream::Trouble::BadRequest).
+pub fn body(request: &Request) -> Result<String, Error> {
+    let mut body = Object::new();
+    body.put("model", request.model.alias.as_str())
+        .put("max_tokens", request.max_output)
+        .put("stream", true)
+        .put("num_retries", 0);
+    if !request.fallbacks {
+        body.put("disable_fallbacks", true);
+    }
+    if !request.system.is_empty() {
+        let mut system = text_block(&request.system);
+        system.raw("cache_control", MARK);
+        body.raw("system", &json::array(&[system.end()]));
+    }
+    if let Some(last) = request.tools.len().checked_sub(1) {
+        let tools: Vec<String> = request
+            .tools
+            .iter()
+            .enumerate()
+            .map(|(index, tool)| {
+                let mut written = Object::new();
+                written.put("name", tool.name).put("description", tool.description);
+                written.raw("input_schema", &tool.parameters.to_string());
+                if index == last {
+                    written.raw("cache_control", MARK);
+                }
+                written.end()
+            })
+            .collect();
+        body.raw("tools", &json::array(&tools));
+        // the vendor refuses a forced call together with thinking, which the proxy's configuration may have turned on
+        if request.require_call && request.model.tool_choice && !has_reasoning(request) {
+            body.raw("tool_choice", r#"{"type":"any"}"#);
+        }
+    }
+    body.raw("messages", &json::array(&messages(&request.messages)?));
+    Ok(body.end())
+}
+
+fn has_reasoning(request: &Request) -> bool {
+    request.messages.iter().any(|message| match message {
+        Message::Assistant { parts, .. } => parts.iter().any(|part| matches!(part, AssistantPart::Reasoning(_))),
+        Message::User(_) | Message::Results(_) => false,
+    })
+}
+
+/// A message with its blocks still open for a mark.
+struct Turn {
+    user: bool,
+    blocks: Vec<Object>,
+}
+
+fn messages(messages: &[Message]) -> Result<Vec<String>, Error> {
+    let mut turns: Vec<Turn> = Vec::new();
+    let mut after_results = false;
+    for message in messages {
+        match (message, turns.last_mut()) {
+            // results must come first in the message after their calls, and texts may follow
+            (Message::User(text), Some(turn)) if after_results => turn.blocks.push(text_block(text)),
+            (Message::User(text), _) => turns.push(Turn { user: true, blocks: vec![text_block(text)] }),
+            (Message::Results(answers), _) => {
+                turns.push(Turn { user: true, blocks: answers.iter().map(result_block).collect() });
+            }
+            (Message::Assistant { parts, .. }, _) => turns.push(Turn { user: false, blocks: assistant(parts)? }),
+        }
+        after_results = match message {
+            Message::Results(_) => true,
+            Message::User(_) => after_results,
+            Message::Assistant { .. } => false,
+        };
+    }
+    turns.retain(|turn| !turn.blocks.is_empty());
+    for turn in turns.iter_mut().rev().filter(|turn| turn.user).take(2) {
+        if let Some(block) = turn.blocks.last_mut() {
+            block.raw("cache_control", MARK);
+        }
+    }
+    let written = turns.into_iter().map(|turn| {
+        let blocks: Vec<String> = turn.blocks.into_iter().map(Object::end).collect();
+        let mut message = Object::new();
+        message.put("role", if turn.user { "user" } else { "assistant" }).raw("content", &json::array(&blocks));
+        message.end()
+    });
+    Ok(written.collect())
+}
+
+fn text_block(text: &str) -> Object {
+    let mut block = Object::new();
+    block.put("type", "text").put("text", text);
+    block
+}
+
+fn result_block(answer: &Answer) -> Object {
+    let mut block = Object::new();
+    block.put("type", "tool_result").put("tool_use_id", answer.wire_id.as_str());
+    block.put("content", answer.content.as_str());
+    if answer.is_error {
+        block.put("is_error", true);
+    }
+    block
+}
+
+fn assistant(parts: &[AssistantPart]) -> Result<Vec<Object>, Error> {
+    let mut blocks = Vec::new();
+    for part in parts {
+        match part {
+            // the vendor refuses a text block without a visible character
+            AssistantPart::Text(text) if text.trim().is_empty() => {}
+            AssistantPart::Text(text) => blocks.push(text_block(text)),
+            AssistantPart::Reasoning(raw) => {
+                let mut block = Object::new();
+                block.members(json::members_of(raw).map_err(not_recorded_so)?);
+                blocks.push(block);
+            }
+            AssistantPart::Call { wire_id, call } => {
+                let mut block = Object::new();
+                block.put("type", "tool_use").put("id", wire_id.as_str()).put("name", call.name.as_str());
+                block.raw("input", call.replayable_arguments());
+                if let Some(vendor) = &call.vendor {
+                    block.members(json::members_of(vendor).map_err(not_recorded_so)?);
+                }
+                blocks.push(block);
+            }
+        }
+    }
+    Ok(blocks)
+}

@@ -1,0 +1,124 @@
+//! What a person declares over the catalog, and a model pinned from both.
+
+use super::catalog::{Catalog, Entry, route_of};
+use crate::domain::model::{PinnedModel, Prices, Route};
+
+/// What the configuration declares of an alias (`[models."alias"]`); what is absent stays as the proxy says.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Override {
+    /// The provider, which decides the route unless that is declared too.
+    pub provider: Option<String>,
+    /// How it is spoken to.
+    pub route: Option<Route>,
+    /// Input window in tokens.
+    pub max_input_tokens: Option<u64>,
+    /// Output limit in tokens.
+    pub max_output_tokens: Option<u64>,
+    /// Takes `tool_choice`.
+    pub tool_choice: Option<bool>,
+    /// Prices per token; each alone.
+    pub prices: Prices,
+}
+
+/// Why an alias cannot be pinned. All of it is configuration.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum PinError {
+    /// The proxy does not list it to this key.
+    #[error("the proxy offers no model {alias:?} to this key{}", suggestion(near))]
+    Unknown {
+        /// What was asked for.
+        alias: String,
+        /// Names like it that there are.
+        near: Vec<String>,
+    },
+    /// Nobody says how much it reads.
+    #[error("the input window of {alias:?} is unknown: declare `max_input_tokens` under [models.{alias:?}]")]
+    NoWindow {
+        /// Which.
+        alias: String,
+    },
+    /// Nobody says whose it is.
+    #[error("the provider of {alias:?} is unknown: declare `provider` or `route` under [models.{alias:?}]")]
+    NoProvider {
+        /// Which.
+        alias: String,
+    },
+}
+
+fn suggestion(near: &[String]) -> String {
+    if near.is_empty() { String::new() } else { format!("; there are {}", near.join(", ")) }
+}
+
+impl Catalog {
+    /// Applies what the configuration declares of an alias. One that the proxy does not list is added, since hidden
+    /// aliases and names under a wildcard can be asked for too.
+    pub fn apply(&mut self, alias: &str, declared: &Override) {
+        let listed = self.entries.iter().any(|entry| entry.alias == alias);
+        if !listed {
+            let covering = self.find(alias).cloned().unwrap_or_default();
+            let mut notes = covering.notes.clone();
+            notes.push("not listed by the proxy under this name".to_owned());
+            self.entries.push(Entry { alias: alias.to_owned(), notes, ..covering });
+        }
+        self.entry(alias).declare(declared);
+    }
+
+    /// The model behind an alias as a task pins it. `max_output` is the ceiling that the settings ask for.
+    ///
+    /// # Errors
+    /// The alias is unknown, or nobody says its window or its provider.
+    pub fn pin(&self, alias: &str, max_output: u64) -> Result<PinnedModel, PinError> {
+        let named = alias.to_owned();
+        let Some(entry) = self.find(alias) else {
+            let near = self.near(alias).into_iter().map(str::to_owned).collect();
+            return Err(PinError::Unknown { alias: named, near });
+        };
+        let Some(route) = entry.route else { return Err(PinError::NoProvider { alias: named }) };
+        let Some(window) = entry.max_input_tokens else { return Err(PinError::NoWindow { alias: named }) };
+        Ok(PinnedModel {
+            alias: named,
+            backing: entry.backing.clone().unwrap_or_else(|| alias.to_owned()),
+            provider: entry.provider.clone().unwrap_or_else(|| "unknown".to_owned()),
+            route,
+            window,
+            max_output: entry.max_output_tokens.map_or(max_output, |limit| limit.min(max_output)),
+            tool_choice: entry.tool_choice == Some(true),
+            prices: entry.prices.clone(),
+        })
+    }
+}
+
+impl Entry {
+    fn declare(&mut self, declared: &Override) {
+        let mut told = Vec::new();
+        let mut said = |what: &'static str, is: bool| {
+            if is {
+                told.push(what);
+            }
+        };
+        if let Some(provider) = &declared.provider {
+            self.provider = Some(provider.clone());
+            self.route = Some(route_of(provider));
+        }
+        self.route = declared.route.or(self.route);
+        self.max_input_tokens = declared.max_input_tokens.or(self.max_input_tokens);
+        self.max_output_tokens = declared.max_output_tokens.or(self.max_output_tokens);
+        self.tool_choice = declared.tool_choice.or(self.tool_choice);
+        let prices = &declared.prices;
+        self.prices = Prices {
+            input: prices.input.or(self.prices.input),
+            output: prices.output.or(self.prices.output),
+            cache_read: prices.cache_read.or(self.prices.cache_read),
+            cache_write: prices.cache_write.or(self.prices.cache_write),
+        };
+        said("provider", declared.provider.is_some());
+        said("route", declared.route.is_some());
+        said("max_input_tokens", declared.max_input_tokens.is_some());
+        said("max_output_tokens", declared.max_output_tokens.is_some());
+        said("tool_choice", declared.tool_choice.is_some());
+        said("prices", *prices != Prices::default());
+        if !told.is_empty() {
+            self.notes.push(format!("declared in the configuration: {}", told.join(", ")));
+        }
+    }
+}
