@@ -1,1 +1,175 @@
-//! Branches, worktrees, checkpoints.
+//! Git: the snapshot of a checkout, the task's worktree and branch, a checkpoint per call, squash, discard, diff.
+//!
+//! What always holds:
+//!
+//! - The caller's HEAD, branches, index, stash and files stay byte for byte what they were. In its `.git` only objects,
+//!   `refs/heads/nisse/…`, `refs/nisse/…` and the task's worktree entry come and go.
+//! - Objects are on disk before a ref names them, and a ref moves by compare-and-swap only.
+//! - Each step that an intent stands for may be done twice, or again after it was half done, with the same end.
+//! - Nothing runs that a repository's configuration names: no hooks, filters, signing, fsmonitor, external diff.
+//! - What would be read wrongly or damaged is refused with a sentence, before anything is changed.
+//! - Nothing is removed that does not carry the task's own name.
+//!
+//! Two hands do it. [`git`] runs the git program, and writes whatever is written: it alone converts line endings and
+//! encodings as the person's git does, and syncs objects and refs. `store` reads in process through libgit2. No other
+//! file names either of them, so that a twin (reads by the program, for repositories that libgit2 refuses) fits in.
+
+mod attributes;
+mod branch;
+mod checkout;
+mod checkpoint;
+mod diff;
+mod excludes;
+pub mod git;
+mod restore;
+mod snapshot;
+mod staging;
+mod store;
+pub mod workspace;
+mod worktree;
+
+use std::{
+    io,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+pub use branch::{TaskBranch, branch_name};
+pub use checkout::Checkout;
+pub use checkpoint::CheckpointRequest;
+pub use diff::{Diff, FileStat};
+pub use git::Environment;
+pub use snapshot::{Snapshot, SnapshotRequest};
+pub use worktree::{Worktree, WorktreeSpec};
+
+use crate::domain::id::CommitId;
+
+/// Why something in a repository could not be done.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// There is no repository at the path.
+    #[error("{} is not inside a git repository; `git init` makes one", path.display())]
+    NotARepository {
+        /// The path.
+        path: PathBuf,
+    },
+    /// The repository is one that tasks cannot work with, or not now.
+    #[error("{}: {why}", checkout.display())]
+    Refused {
+        /// The repository, or the path that it was looked for.
+        checkout: PathBuf,
+        /// The sentence that says why, and the way on.
+        why: String,
+    },
+    /// The git program cannot be started.
+    #[error("the git program cannot be started: {source}")]
+    NoGit {
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The git program is older than 2.34.
+    #[error("git {found} is too old: 2.34 or newer is needed")]
+    OldGit {
+        /// What it calls itself.
+        found: String,
+    },
+    /// The git program failed.
+    #[error("git {action} failed ({status}): {stderr}")]
+    Git {
+        /// The subcommand.
+        action: String,
+        /// How it ended.
+        status: String,
+        /// Its words.
+        stderr: String,
+    },
+    /// The git program did not end in time, and was killed.
+    #[error("git {action} did not end within {} s", limit.as_secs())]
+    TimedOut {
+        /// The subcommand.
+        action: String,
+        /// The limit.
+        limit: Duration,
+    },
+    /// The git program answered something unreadable.
+    #[error("git {action} gave an answer that cannot be read: {answer}")]
+    Unreadable {
+        /// The subcommand.
+        action: String,
+        /// The answer, or its beginning.
+        answer: String,
+    },
+    /// A read in process failed.
+    #[error("{what}: {}", source.message())]
+    Read {
+        /// What was read.
+        what: String,
+        /// What libgit2 said.
+        source: git2::Error,
+    },
+    /// A file could not be read or written.
+    #[error("{what}: {source}")]
+    Io {
+        /// What was attempted, with its object.
+        what: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// No commit goes by that name.
+    #[error("`{rev}` names no commit in this repository")]
+    NoSuchCommit {
+        /// The name.
+        rev: String,
+    },
+    /// The checkout changed each time while it was read.
+    #[error("{} keeps changing while it is read; wait for what is running there, then try again", checkout.display())]
+    Unsteady {
+        /// The checkout.
+        checkout: PathBuf,
+    },
+    /// HEAD is not at the base any more.
+    #[error("the checkout has moved from {} to {} since the task was begun; begin it again", name(base.as_ref()), name(head.as_ref()))]
+    HeadMoved {
+        /// The task's base.
+        base: Option<CommitId>,
+        /// Where HEAD is.
+        head: Option<CommitId>,
+    },
+    /// Something that is not this task's stands under its name.
+    #[error("{what} is in the way and is not this task's ({why}); it was left alone")]
+    Foreign {
+        /// A path, a branch.
+        what: String,
+        /// How that was seen.
+        why: String,
+    },
+    /// The branch is not where it was expected.
+    #[error("branch {branch} is at {}, not at {expected}", name(found.as_ref()))]
+    BranchMoved {
+        /// The branch.
+        branch: String,
+        /// Where it was expected.
+        expected: CommitId,
+        /// Where it is; none if there is no such branch.
+        found: Option<CommitId>,
+    },
+    /// A squash would change the tree.
+    #[error("{from} and {to} do not hold the same files, so the branch is not moved")]
+    TreesDiffer {
+        /// The branch's tip.
+        from: CommitId,
+        /// The one commit.
+        to: CommitId,
+    },
+}
+
+/// A commit that may be missing, in words.
+fn name(commit: Option<&CommitId>) -> String {
+    commit.map_or_else(|| "no commit".to_owned(), ToString::to_string)
+}
+
+/// Turns an I/O error into ours: `what` is what was attempted, `path` its object.
+fn io_error(what: &str, path: &Path) -> impl FnOnce(io::Error) -> Error {
+    let what = format!("{what} {}", path.display());
+    move |source| Error::Io { what, source }
+}

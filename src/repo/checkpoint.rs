@@ -1,0 +1,161 @@
+//! Checkpoints: a commit on the task's branch for each call that changed the tree.
+//!
+//! Content-addressed: parent, message, author and date come from the log, the tree from the worktree, so the same
+//! inputs give the same id. Order: index, objects (synced), branch by compare-and-swap; a crash between leaves the
+//! branch at most one commit ahead of the log, and [`Worktree::commit_is_ours`] knows that commit.
+
+use std::path::{Path, PathBuf};
+
+use super::{
+    Error, Worktree, excludes,
+    git::{Git, LONG},
+    staging::{Staging, paths},
+};
+use crate::domain::id::{CallId, CommitId, TaskId};
+
+/// What a checkpoint is made of.
+#[derive(Clone, Debug)]
+pub struct CheckpointRequest<'a> {
+    /// The task.
+    pub task: TaskId,
+    /// The turn.
+    pub turn: u32,
+    /// The call that changed the tree.
+    pub call: &'a CallId,
+    /// The checkpoint before, or the snapshot; the branch must be there.
+    pub parent: &'a CommitId,
+    /// What was done; its first line is used.
+    pub subject: &'a str,
+    /// The date, in milliseconds since 1970 UTC.
+    pub at_ms: u64,
+    /// The paths that may have changed, relative to the worktree; none for any.
+    pub paths: Option<&'a [String]>,
+}
+
+/// Who a commit is by, and when it was made.
+pub(super) struct Author<'a> {
+    pub(super) name: &'a str,
+    pub(super) email: &'a str,
+    pub(super) at_ms: u64,
+}
+
+impl Worktree {
+    /// Commits what changed onto the branch; none where nothing did. Ignored paths and artefacts are not part of it,
+    /// also where they are named. Done again, it gives the same commit.
+    pub fn checkpoint(&self, request: &CheckpointRequest<'_>) -> Result<Option<CommitId>, Error> {
+        self.verify()?;
+        let git = self.git()?;
+        self.plain_index(&git, request.parent)?;
+        let staging = Staging { git: &git, root: self.path(), index: None };
+        let changed: Vec<_> = if let Some(named) = request.paths {
+            let ignored = self.ignored(named)?;
+            named.iter().filter(|path| !ignored.contains(path)).map(PathBuf::from).collect()
+        } else {
+            let mut changed = staging.tracked_changes()?;
+            changed.extend(staging.untracked()?.files);
+            changed
+        };
+        staging.add(&changed)?;
+        let tree = staging.write_tree()?;
+        let store = self.store();
+        if store.tree(request.parent)? == tree {
+            return Ok(None);
+        }
+        let (name, email) = self.checkout().identity();
+        let author = Author { name, email, at_ms: request.at_ms };
+        let commit = commit_tree(&git, &tree, Some(request.parent), &message(request), &author)?;
+        self.move_branch(request.parent, &commit)?;
+        Ok(Some(commit))
+    }
+
+    /// The call whose checkpoint `commit` is, if it is one of `task`'s.
+    pub fn commit_is_ours(&self, commit: &CommitId, task: TaskId) -> Result<Option<CallId>, Error> {
+        let Some(message) = self.store().message(commit)? else { return Ok(None) };
+        // trailers are the last paragraph; the first is the subject
+        let Some((_, trailers)) = message.trim_end().rsplit_once("\n\n") else { return Ok(None) };
+        let value = |key: &str| trailers.lines().find_map(|line| line.strip_prefix(key)).map(str::to_owned);
+        let ours = value("Nisse-Task: ") == Some(task.to_string());
+        Ok(value("Nisse-Call: ").filter(|_| ours).map(CallId))
+    }
+
+    /// Those of `named` (relative to the worktree) that are not part of the branch: ignored by git's rules, or build
+    /// artefacts. Tracked paths never are.
+    pub fn ignored(&self, named: &[String]) -> Result<Vec<String>, Error> {
+        if named.is_empty() {
+            return Ok(Vec::new());
+        }
+        let git = self.git()?;
+        let artefact = |path: &&String| excludes::artefact(self.path(), Path::new(path));
+        let artefacts: Vec<_> = named.iter().filter(artefact).collect();
+        let tracked = if artefacts.is_empty() {
+            Vec::new()
+        } else {
+            let call = git.call(["ls-files", "-z", "--"]).variable("GIT_LITERAL_PATHSPECS", "1");
+            paths(call.args(&artefacts).parts()?)
+        };
+        // 1 is its way to say "none"
+        let by_rule = paths(git.call(["check-ignore", "-z", "--stdin"]).input(lines(named)).also_fine(1).parts()?);
+        let is_ignored = |path: &&String| {
+            by_rule.iter().any(|found| found == Path::new(path))
+                || artefacts.contains(path) && !tracked.iter().any(|found| found == Path::new(path))
+        };
+        Ok(named.iter().filter(is_ignored).cloned().collect())
+    }
+
+    /// Makes sure that the index can be trusted: there, readable, and without marks that hide paths from git.
+    pub(super) fn plain_index(&self, git: &Git, commit: &CommitId) -> Result<(), Error> {
+        let store = self.store();
+        let there = self.git_dir().join("index").is_file();
+        if there && store.readable().is_ok() && store.unwatched()?.is_empty() && store.conflicts()?.is_empty() {
+            return Ok(());
+        }
+        let index = self.git_dir().join("index");
+        if let Err(error) = std::fs::remove_file(&index)
+            && error.kind() != std::io::ErrorKind::NotFound
+        {
+            return Err(super::io_error("remove", &index)(error));
+        }
+        git.call(["read-tree", commit.0.as_str()]).limit(LONG).run().map(drop)
+    }
+}
+
+/// Names, each ended by NUL.
+fn lines(named: &[String]) -> Vec<u8> {
+    named.iter().flat_map(|path| path.bytes().chain([0])).collect()
+}
+
+/// A checkpoint's message: the subject on one line, and the trailers by which recovery knows it.
+fn message(request: &CheckpointRequest<'_>) -> String {
+    let CheckpointRequest { task, turn, call, subject, .. } = request;
+    let line: String = subject.lines().next().unwrap_or_default().chars().filter(|c| !c.is_control()).collect();
+    let line = line.trim();
+    let line: String = if line.is_empty() { format!("call {call}") } else { line.chars().take(200).collect() };
+    format!("{line}\n\nNisse-Task: {task}\nNisse-Turn: {turn}\nNisse-Call: {call}\n")
+}
+
+/// Writes a commit object and gives its id; no ref moves.
+pub(super) fn commit_tree(
+    git: &Git,
+    tree: &str,
+    parent: Option<&CommitId>,
+    message: &str,
+    author: &Author<'_>,
+) -> Result<CommitId, Error> {
+    let mut call = git.call(["commit-tree", "--no-gpg-sign", "-F", "-"]);
+    if let Some(parent) = parent {
+        call = call.args(["-p", parent.0.as_str()]);
+    }
+    let date = format!("{} +0000", author.at_ms / 1000);
+    let id = call
+        .args([tree])
+        .variable("GIT_AUTHOR_NAME", author.name)
+        .variable("GIT_AUTHOR_EMAIL", author.email)
+        .variable("GIT_AUTHOR_DATE", format!("@{date}"))
+        .variable("GIT_COMMITTER_NAME", author.name)
+        .variable("GIT_COMMITTER_EMAIL", author.email)
+        .variable("GIT_COMMITTER_DATE", format!("@{date}"))
+        // git refuses NUL in a message
+        .input(message.replace('\0', "\u{fffd}").into_bytes())
+        .line()?;
+    Ok(CommitId(id))
+}

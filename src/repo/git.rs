@@ -1,0 +1,354 @@
+//! The one place that runs the git program.
+//!
+//! Every call names its repository, has a closed environment and nothing to read from but what it is given, is alone in
+//! its process group, ends within a limit, and runs nothing that a configuration names.
+
+use std::{
+    collections::BTreeSet,
+    ffi::{OsStr, OsString},
+    io::{Read, Write},
+    os::unix::process::CommandExt,
+    path::{Path, PathBuf},
+    process::{Child, Command, ExitStatus, Stdio},
+    sync::mpsc,
+    thread,
+    time::Duration,
+};
+
+use super::Error;
+
+/// Calls that look or write a little.
+const SHORT: Duration = Duration::from_mins(2);
+/// Calls that go through all files.
+pub(super) const LONG: Duration = Duration::from_mins(20);
+
+/// What git needs of the environment: where programs are, and where the person's configuration lies.
+const NAMES: &[&str] = &[
+    "PATH",
+    "HOME",
+    "XDG_CONFIG_HOME",
+    "TMPDIR",
+    "GIT_CONFIG_GLOBAL",
+    "GIT_CONFIG_SYSTEM",
+    "GIT_CONFIG_NOSYSTEM",
+    "GIT_CEILING_DIRECTORIES",
+    "GIT_EXEC_PATH",
+    "DEVELOPER_DIR",
+];
+
+/// Configuration that holds for every call of ours, whatever the person's says.
+const SETTINGS: &[(&str, &str)] = &[
+    ("core.hooksPath", "/dev/null"),
+    ("core.fsmonitor", "false"),
+    ("core.splitIndex", "false"),
+    ("index.sparse", "false"),
+    ("core.fsync", "committed,reference"),
+    // a reflog would be one more thing left behind in the person's repository
+    ("core.logAllRefUpdates", "false"),
+    // staging must not fail over a line ending that git itself would convert
+    ("core.safecrlf", "false"),
+    ("commit.gpgSign", "false"),
+    ("gc.auto", "0"),
+    ("maintenance.auto", "false"),
+    ("i18n.commitEncoding", "UTF-8"),
+    ("submodule.recurse", "false"),
+    // else `worktree add` writes an extension into the repository's configuration
+    ("worktree.useRelativePaths", "false"),
+];
+
+/// The environment variables that git may see, taken from those of the process.
+#[derive(Clone, Debug, Default)]
+pub struct Environment(Vec<(OsString, OsString)>);
+
+impl Environment {
+    /// Keeps of `variables` what git needs: `PATH`, `HOME`, where its configuration is. The rest is left out.
+    pub fn new(variables: impl IntoIterator<Item = (OsString, OsString)>) -> Self {
+        Self(variables.into_iter().filter(|(name, _)| NAMES.iter().any(|known| name == known)).collect())
+    }
+}
+
+/// The git program, set up for one repository and one working tree.
+#[derive(Clone, Debug)]
+pub(super) struct Git {
+    environment: Environment,
+    repository: Option<(PathBuf, PathBuf)>,
+    filters: BTreeSet<String>,
+}
+
+impl Git {
+    /// Git without a repository: it looks for one from the directory that a call names with `-C`.
+    pub(super) fn new(environment: Environment) -> Self {
+        Self { environment, repository: None, filters: BTreeSet::new() }
+    }
+
+    /// The same for the repository at `git_dir` and the working tree `work_tree`.
+    pub(super) fn at(&self, git_dir: &Path, work_tree: &Path) -> Self {
+        Self { repository: Some((git_dir.to_owned(), work_tree.to_owned())), ..self.clone() }
+    }
+
+    /// The same with these content filters (their names in the configuration) switched off too.
+    pub(super) fn without_filters(&self, names: impl IntoIterator<Item = String>) -> Self {
+        let mut git = self.clone();
+        git.filters.extend(names);
+        git
+    }
+
+    /// A call of `git <args…>`.
+    pub(super) fn call<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Call<'_> {
+        Call {
+            git: self,
+            args: args.into_iter().map(|arg| arg.as_ref().to_owned()).collect(),
+            variables: Vec::new(),
+            settings: Vec::new(),
+            input: None,
+            limit: SHORT,
+            fine: 0,
+        }
+    }
+}
+
+/// A call that is being put together.
+#[derive(Debug)]
+pub(super) struct Call<'a> {
+    git: &'a Git,
+    args: Vec<OsString>,
+    variables: Vec<(&'static str, OsString)>,
+    settings: Vec<(&'static str, &'static str)>,
+    input: Option<Vec<u8>>,
+    limit: Duration,
+    fine: i32,
+}
+
+impl Call<'_> {
+    /// Further arguments.
+    pub(super) fn args<S: AsRef<OsStr>>(mut self, args: impl IntoIterator<Item = S>) -> Self {
+        self.args.extend(args.into_iter().map(|arg| arg.as_ref().to_owned()));
+        self
+    }
+
+    /// An environment variable.
+    pub(super) fn variable(mut self, name: &'static str, value: impl Into<OsString>) -> Self {
+        self.variables.push((name, value.into()));
+        self
+    }
+
+    /// Another index than the working tree's own.
+    pub(super) fn index(self, index: Option<&Path>) -> Self {
+        match index {
+            Some(path) => self.variable("GIT_INDEX_FILE", path),
+            None => self,
+        }
+    }
+
+    /// A setting for this call.
+    pub(super) fn setting(mut self, key: &'static str, value: &'static str) -> Self {
+        self.settings.push((key, value));
+        self
+    }
+
+    /// What the program reads from its standard input; nothing if this is not called.
+    pub(super) fn input(mut self, bytes: Vec<u8>) -> Self {
+        self.input = Some(bytes);
+        self
+    }
+
+    /// Another limit than two minutes.
+    pub(super) fn limit(mut self, limit: Duration) -> Self {
+        self.limit = limit;
+        self
+    }
+
+    /// Another exit status than 0 that is no failure.
+    pub(super) fn also_fine(mut self, status: i32) -> Self {
+        self.fine = status;
+        self
+    }
+
+    /// Runs it and gives its standard output; any other exit status is an error with the program's words.
+    pub(super) fn run(self) -> Result<Vec<u8>, Error> {
+        let (action, fine) = (self.action(), self.fine);
+        let (status, stdout, stderr) = self.finish(&action)?;
+        if status.success() || status.code() == Some(fine) {
+            return Ok(stdout);
+        }
+        Err(Error::Git { action, status: status.to_string(), stderr: words(&stderr) })
+    }
+
+    /// Runs it and gives its standard output as one line of text.
+    pub(super) fn line(self) -> Result<String, Error> {
+        let action = self.action();
+        let stdout = self.run()?;
+        match String::from_utf8(stdout) {
+            Ok(text) if !text.trim().is_empty() => Ok(text.trim_end_matches('\n').to_owned()),
+            Ok(text) => Err(Error::Unreadable { action, answer: text }),
+            Err(error) => Err(Error::Unreadable { action, answer: words(error.as_bytes()) }),
+        }
+    }
+
+    /// Runs it and gives the parts of its standard output, each ended by NUL.
+    pub(super) fn parts(self) -> Result<Vec<Vec<u8>>, Error> {
+        let stdout = self.run()?;
+        Ok(stdout.split(|byte| *byte == 0).filter(|part| !part.is_empty()).map(<[u8]>::to_vec).collect())
+    }
+
+    /// The subcommand, for messages.
+    fn action(&self) -> String {
+        let mut args = self.args.iter();
+        match args.next() {
+            Some(first) if first == "-C" => args.nth(1),
+            other => other,
+        }
+        .map(|arg| arg.to_string_lossy().into_owned())
+        .unwrap_or_default()
+    }
+
+    fn command(&self) -> Command {
+        #[expect(clippy::disallowed_methods, reason = "the one home of the git program")]
+        let mut command = Command::new("git");
+        command.env_clear().env("PATH", "/usr/local/bin:/usr/bin:/bin");
+        for (name, value) in &self.git.environment.0 {
+            command.env(name, value);
+        }
+        command.envs([("LC_ALL", "C"), ("GIT_TERMINAL_PROMPT", "0"), ("GIT_OPTIONAL_LOCKS", "0")]);
+        // a replaced object would be read in another way than libgit2 reads it
+        command.env("GIT_NO_REPLACE_OBJECTS", "1");
+        command.envs(self.variables.iter().map(|(name, value)| (name, value)));
+
+        let off = self.git.filters.iter().flat_map(|name| {
+            ["clean", "smudge", "process", "required"].map(|part| {
+                let value = if part == "required" { "false" } else { "" };
+                (format!("filter.{name}.{part}"), value)
+            })
+        });
+        let fixed = SETTINGS.iter().chain(&self.settings).map(|(key, value)| ((*key).to_owned(), *value));
+        let mut count = 0;
+        for (key, value) in fixed.chain(off) {
+            command.env(format!("GIT_CONFIG_KEY_{count}"), key).env(format!("GIT_CONFIG_VALUE_{count}"), value);
+            count += 1;
+        }
+        command.env("GIT_CONFIG_COUNT", count.to_string());
+
+        if let Some((git_dir, work_tree)) = &self.git.repository {
+            command.current_dir(work_tree);
+            command.arg("--git-dir").arg(git_dir).arg("--work-tree").arg(work_tree);
+        }
+        command.args(&self.args);
+        command.stdin(if self.input.is_some() { Stdio::piped() } else { Stdio::null() });
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
+        command
+    }
+
+    fn finish(mut self, action: &str) -> Result<(ExitStatus, Vec<u8>, Vec<u8>), Error> {
+        let mut command = self.command();
+        let mut child = match command.spawn() {
+            Ok(child) => child,
+            Err(source) => {
+                // a working tree that is gone looks like a program that is gone
+                let gone = self.git.repository.as_ref().map(|(_, work_tree)| work_tree).filter(|path| !path.is_dir());
+                return Err(match gone {
+                    Some(path) => super::io_error("enter", path)(source),
+                    None => Error::NoGit { source },
+                });
+            }
+        };
+        let input = self.input.take();
+        let ended = exchange(&mut child, input, self.limit);
+        if ended.is_none() {
+            kill(&child);
+        }
+        let status = child.wait().map_err(|source| Error::Io { what: format!("wait for git {action}"), source })?;
+        match ended {
+            Some((stdout, stderr)) => Ok((status, stdout, stderr)),
+            None => Err(Error::TimedOut { action: action.to_owned(), limit: self.limit }),
+        }
+    }
+}
+
+/// Feeds a child and takes what it prints until it closes both outputs; none if the limit came first.
+fn exchange(child: &mut Child, input: Option<Vec<u8>>, limit: Duration) -> Option<(Vec<u8>, Vec<u8>)> {
+    if let (Some(mut stdin), Some(bytes)) = (child.stdin.take(), input) {
+        // a child that ends early says why on its standard error
+        thread::spawn(move || drop(stdin.write_all(&bytes)));
+    }
+    let stderr = drain(child.stderr.take());
+    let stdout = drain(child.stdout.take());
+    let begun = std::time::Instant::now();
+    let stdout = stdout.recv_timeout(limit).ok()?;
+    let stderr = stderr.recv_timeout(limit.saturating_sub(begun.elapsed())).ok()?;
+    Some((stdout, stderr))
+}
+
+/// Reads a pipe to its end on a thread of its own.
+fn drain(pipe: Option<impl Read + Send + 'static>) -> mpsc::Receiver<Vec<u8>> {
+    let (sender, receiver) = mpsc::channel();
+    thread::spawn(move || {
+        let mut bytes = Vec::new();
+        if let Some(mut pipe) = pipe {
+            // what came before a read error is kept: the exit status decides
+            let _ = pipe.read_to_end(&mut bytes);
+        }
+        // nobody listens any more after the limit
+        let _ = sender.send(bytes);
+    });
+    receiver
+}
+
+/// Kills the child's whole process group.
+fn kill(child: &Child) {
+    let pid = i32::try_from(child.id()).ok().and_then(rustix::process::Pid::from_raw);
+    if let Some(pid) = pid {
+        // gone already is as good
+        let _ = rustix::process::kill_process_group(pid, rustix::process::Signal::KILL);
+    }
+}
+
+/// The program's words on one line, at most a thousand characters.
+fn words(bytes: &[u8]) -> String {
+    let text = String::from_utf8_lossy(bytes);
+    let joined = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join("; ");
+    if joined.is_empty() { "it said nothing".to_owned() } else { joined.chars().take(1000).collect() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn environment() -> Environment {
+        Environment::new([
+            ("PATH".into(), "/usr/local/bin:/usr/bin:/bin".into()),
+            ("GIT_DIR".into(), "/elsewhere".into()),
+            ("SOME_TOKEN".into(), "secret".into()),
+        ])
+    }
+
+    #[test]
+    fn only_what_git_needs_is_passed_on() {
+        let Environment(kept) = environment();
+        assert_eq!(kept.iter().map(|(name, _)| name.to_str().unwrap()).collect::<Vec<_>>(), ["PATH"]);
+    }
+
+    #[test]
+    fn a_program_that_does_not_end_is_killed_with_its_children() {
+        let git = Git::new(environment());
+        let call = git.call(["-c", "alias.wait=!sleep 600 & sleep 600", "wait"]).limit(Duration::from_millis(200));
+        assert!(matches!(call.run(), Err(Error::TimedOut { .. })));
+    }
+
+    #[test]
+    fn a_failure_carries_the_programs_words() {
+        let git = Git::new(environment());
+        let error = git.call(["-C", "/", "cat-file", "-t", "nothing"]).run().unwrap_err();
+        assert!(
+            matches!(&error, Error::Git { action, stderr, .. } if action == "cat-file" && !stderr.is_empty()),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn more_than_a_pipe_holds_goes_in_and_out() {
+        let git = Git::new(environment());
+        let bytes = vec![b'x'; 1 << 20];
+        let out = git.call(["-c", "alias.echo=!cat", "echo"]).input(bytes.clone()).run().unwrap();
+        assert_eq!(out, bytes);
+    }
+}

@@ -1,0 +1,88 @@
+//! Rolling the worktree back to a commit: what came since goes, save what the commit's own rules ignore.
+
+use std::{
+    ffi::{OsStr, OsString},
+    os::unix::ffi::{OsStrExt, OsStringExt},
+    path::{Path, PathBuf},
+};
+
+use super::{
+    Error, Worktree, excludes,
+    git::{Git, LONG},
+    io_error,
+    staging::{Staging, paths},
+};
+use crate::domain::id::CommitId;
+
+impl Worktree {
+    /// Makes index and files those of `commit`; untracked files go, and repositories inside. Ignored files and
+    /// artefacts stay. The branch is not moved.
+    pub fn restore(&self, commit: &CommitId) -> Result<(), Error> {
+        self.verify()?;
+        let git = self.git()?;
+        self.plain_index(&git, commit)?;
+        git.call(["read-tree", "--reset", "-u", commit.0.as_str()]).limit(LONG).run()?;
+        self.remove_new_rules(&git)?;
+
+        let untracked = Staging { git: &git, root: self.path(), index: None }.untracked()?;
+        let mut call = git.call(["clean", "-ffdq"]);
+        for pattern in excludes::patterns() {
+            call = call.args(["-e", &pattern]);
+        }
+        for directory in &untracked.artefacts {
+            call = call.args([OsStr::new("-e"), &pattern_of(directory)]);
+        }
+        call.limit(LONG).run().map(drop)
+    }
+
+    /// Removes untracked `.gitignore` files: one that holds `*` would hide what came with it. Those in places that the
+    /// commit's own rules ignore (`node_modules` is full of them) stay.
+    fn remove_new_rules(&self, git: &Git) -> Result<(), Error> {
+        let call = git.call(["ls-files", "-z", "--others", "--", ":(glob)**/.gitignore"]);
+        let mut found = paths(call.limit(LONG).parts()?);
+        found.retain(|path| !excludes::artefact(self.path(), path));
+        // the upper ones first: with them goes what they say about the lower ones
+        found.sort_by_key(|path| path.components().count());
+        let mut rest = found.as_slice();
+        while let Some(first) = rest.first() {
+            let depth = first.components().count();
+            let level = rest.iter().take_while(|path| path.components().count() == depth).count();
+            let (now, later) = rest.split_at(level);
+            let kept = ignored_from_above(git, now)?;
+            for path in now.iter().filter(|path| !kept.contains(path)) {
+                let path = self.path().join(path);
+                std::fs::remove_file(&path).map_err(io_error("remove", &path))?;
+            }
+            rest = later;
+        }
+        Ok(())
+    }
+}
+
+/// Those of these untracked `.gitignore` files that another file's rule ignores.
+fn ignored_from_above(git: &Git, found: &[PathBuf]) -> Result<Vec<PathBuf>, Error> {
+    let input = found.iter().flat_map(|path| path.as_os_str().as_bytes().iter().copied().chain([0])).collect();
+    let call = git.call(["check-ignore", "-z", "--stdin", "--verbose"]).input(input).also_fine(1);
+    let answer = call.run()?;
+    let fields: Vec<_> = answer.split(|byte| *byte == 0).collect();
+    // source, line, pattern, path
+    let matches = fields.chunks_exact(4).filter_map(|fields| match fields {
+        [source, _, pattern, path] => Some((*source, *pattern, *path)),
+        _ => None,
+    });
+    let from_above = matches.filter(|(source, pattern, path)| source != path && !pattern.starts_with(b"!"));
+    Ok(from_above.map(|(_, _, path)| Path::new(OsStr::from_bytes(path)).to_owned()).collect())
+}
+
+/// The ignore pattern for exactly this directory.
+fn pattern_of(directory: &Path) -> OsString {
+    let mut pattern = vec![b'/'];
+    for byte in directory.as_os_str().as_bytes() {
+        if matches!(byte, b'*' | b'?' | b'[' | b'\\' | b' ' | b'!' | b'#') {
+            pattern.push(b'\\');
+        }
+        pattern.push(*byte);
+    }
+    pattern.push(b'/');
+    OsString::from_vec(pattern)
+}

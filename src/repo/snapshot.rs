@@ -1,0 +1,202 @@
+//! The snapshot: a commit of the checkout as it is, unfinished work included, made beside the caller's index.
+
+use std::{
+    fs::{File, FileTimes},
+    io::{Read, Write},
+    os::unix::ffi::OsStrExt,
+    path::{Path, PathBuf},
+};
+
+use super::{
+    Checkout, Error,
+    checkpoint::{Author, commit_tree},
+    git::LONG,
+    io_error,
+    staging::{Staging, scratch, shown},
+};
+use crate::domain::{
+    checkout::Base,
+    id::{CommitId, TaskId},
+};
+
+/// The first line of a snapshot's message.
+pub(super) const SUBJECT: &str = "nisse: snapshot of unfinished work";
+
+/// The tree without entries.
+const EMPTY_TREE: &str = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
+
+/// How often a checkout that changes meanwhile is read.
+const READS: usize = 3;
+
+/// The most names in one notice.
+const NAMED: usize = 10;
+
+/// What a snapshot is made for.
+#[derive(Clone, Debug)]
+pub struct SnapshotRequest<'a> {
+    /// The task.
+    pub task: TaskId,
+    /// Where it starts from, as recorded.
+    pub base: &'a Base,
+    /// The date of the commit, in milliseconds since 1970 UTC.
+    pub at_ms: u64,
+    /// Untracked files over this many bytes are not carried.
+    pub max_untracked: u64,
+}
+
+/// Where the task starts.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Snapshot {
+    /// The base itself where the checkout is clean or the base explicit, else a commit on top of it.
+    pub commit: CommitId,
+    /// It holds unfinished work.
+    pub dirty: bool,
+    /// What was not carried, in sentences.
+    pub notices: Vec<String>,
+}
+
+/// The caller's index at one moment, and HEAD.
+#[derive(PartialEq, Eq)]
+struct Seen {
+    head: Option<CommitId>,
+    index: Option<Vec<u8>>,
+}
+
+impl Checkout {
+    /// Makes the snapshot. The caller's index, HEAD, branch, stash and files are only read; the same files, base, task
+    /// and date give the same commit. It is reachable from the task's branch once that stands.
+    pub fn snapshot(&self, request: &SnapshotRequest<'_>) -> Result<Snapshot, Error> {
+        self.ready()?;
+        let snapshot = match (&request.base.commit, request.base.explicit) {
+            (Some(commit), true) => Snapshot { commit: commit.clone(), dirty: false, notices: Vec::new() },
+            (Some(_), false) | (None, _) => self.snapshot_of_files(request)?,
+        };
+        let oddities = self.store().oddities(&snapshot.commit)?;
+        self.refuse_filters_of(&oddities.attributes)?;
+        let mut notices = snapshot.notices;
+        notices.extend(listed("submodules are empty in the task's worktree", &oddities.submodules));
+        Ok(Snapshot { notices, ..snapshot })
+    }
+
+    fn snapshot_of_files(&self, request: &SnapshotRequest<'_>) -> Result<Snapshot, Error> {
+        for _ in 0..READS {
+            let scratch = scratch()?;
+            let index = scratch.path().join("index");
+            let before = self.see(Some(&index))?;
+            if before.head != request.base.commit {
+                return Err(Error::HeadMoved { base: request.base.commit.clone(), head: before.head });
+            }
+            let snapshot = self.commit_files(request, &index);
+            if self.see(None)? == before {
+                return snapshot;
+            }
+        }
+        Err(Error::Unsteady { checkout: self.root().to_owned() })
+    }
+
+    fn commit_files(&self, request: &SnapshotRequest<'_>, index: &Path) -> Result<Snapshot, Error> {
+        let staging = Staging { git: self.git(), root: self.root(), index: Some(index) };
+        let mut notices = Vec::new();
+        let mut paths = staging.tracked_changes()?;
+        let untracked = staging.untracked()?;
+        let size = |path: &PathBuf| self.root().join(path).symlink_metadata().map_or(0, |found| found.len());
+        let (large, carried): (Vec<_>, Vec<_>) =
+            untracked.files.into_iter().partition(|path| size(path) > request.max_untracked);
+        paths.extend(carried);
+        let large = large.iter().map(|path| shown(path)).collect::<Vec<_>>();
+        let repositories = untracked.repositories.iter().map(|path| shown(path)).collect::<Vec<_>>();
+        notices.extend(listed("not carried over, because they are too large and untracked", &large));
+        notices.extend(listed("not carried over, because they are repositories of their own", &repositories));
+        notices.extend(listed("not carried over, because git is told not to look at them", &self.hidden_edits()?));
+        notices
+            .extend(listed("not carried over, because they lie in submodules: changes in", &self.submodule_changes()?));
+
+        staging.add(&paths)?;
+        let tree = staging.write_tree()?;
+        if let Some(base) = &request.base.commit
+            && self.store().tree(base)? == tree
+        {
+            return Ok(Snapshot { commit: base.clone(), dirty: false, notices });
+        }
+        let dirty = request.base.commit.is_some() || tree != EMPTY_TREE;
+        let author = Author { name: "nisse", email: "nisse@localhost", at_ms: request.at_ms };
+        let message = format!("{SUBJECT}\n\nNisse-Task: {}\n", request.task);
+        let commit = commit_tree(self.git(), &tree, request.base.commit.as_ref(), &message, &author)?;
+        Ok(Snapshot { commit, dirty, notices })
+    }
+
+    /// Reads HEAD and the index; the index is copied with its time, because git compares that with the files' times to
+    /// find edits made within the moment of staging.
+    fn see(&self, copy: Option<&Path>) -> Result<Seen, Error> {
+        let head = self.store().head()?.commit;
+        let path = self.git_dir().join("index");
+        let mut file = match File::open(&path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Seen { head, index: None }),
+            Err(error) => return Err(io_error("read", &path)(error)),
+        };
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes).map_err(io_error("read", &path))?;
+        if let Some(copy) = copy {
+            let modified = file.metadata().and_then(|found| found.modified()).map_err(io_error("read", &path))?;
+            let write = || {
+                let mut file = File::create(copy)?;
+                file.write_all(&bytes)?;
+                file.set_times(FileTimes::new().set_modified(modified))
+            };
+            write().map_err(io_error("write", copy))?;
+        }
+        Ok(Seen { head, index: Some(bytes) })
+    }
+
+    /// Paths under assume-unchanged or skip-worktree whose files differ from the index all the same.
+    fn hidden_edits(&self) -> Result<Vec<String>, Error> {
+        let unwatched = self.store().unwatched()?;
+        let mut edited = Vec::new();
+        let mut present = Vec::new();
+        let mut input = Vec::new();
+        for (path, id) in unwatched {
+            let path = PathBuf::from(std::ffi::OsStr::from_bytes(&path));
+            // hash-object reads names line by line
+            if self.root().join(&path).is_file() && !path.as_os_str().as_bytes().contains(&b'\n') {
+                input.extend_from_slice(path.as_os_str().as_bytes());
+                input.push(b'\n');
+                present.push((path, id));
+            } else {
+                edited.push(shown(&path));
+            }
+        }
+        if !present.is_empty() {
+            let ids = self.git().call(["hash-object", "--stdin-paths"]).limit(LONG).input(input).line()?;
+            let changed = present.iter().zip(ids.lines()).filter(|((_, id), now)| id != now);
+            edited.extend(changed.map(|((path, _), _)| shown(path)));
+        }
+        Ok(edited)
+    }
+
+    /// Submodules that hold another commit than the index says. What is changed inside them is not looked at: that
+    /// would enter them, and run what their configuration names.
+    fn submodule_changes(&self) -> Result<Vec<String>, Error> {
+        if !self.root().join(".gitmodules").exists() {
+            return Ok(Vec::new());
+        }
+        let call = self.git().call(["diff-files", "-z", "--name-only", "--ignore-submodules=dirty", "--diff-filter=M"]);
+        let changed = super::staging::paths(call.limit(LONG).parts()?);
+        Ok(changed.iter().filter(|path| self.root().join(path).join(".git").exists()).map(|path| shown(path)).collect())
+    }
+}
+
+/// A notice with names, or none without any.
+fn listed(what: &str, names: &[String]) -> Option<String> {
+    if names.is_empty() {
+        return None;
+    }
+    let more = names.len().saturating_sub(NAMED);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    Some(format!("{what}: {}{more}", names.iter().take(NAMED).cloned().collect::<Vec<_>>().join(", ")))
+}
+
+/// Whether a commit's message is that of the task's own snapshot.
+pub(super) fn is_snapshot_of(message: &str, task: TaskId) -> bool {
+    message.lines().next() == Some(SUBJECT) && message.lines().any(|line| line == format!("Nisse-Task: {task}"))
+}

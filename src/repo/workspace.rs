@@ -1,0 +1,159 @@
+//! What a worktree holds, told to a model: languages, the top of the tree, the project's own instructions.
+//!
+//! Bounded in every direction; what comes out of the repository is marked as information, not as orders.
+
+use std::{collections::BTreeMap, fmt::Write as _, fs::File, io::Read, path::Path};
+
+/// The most files looked at.
+const MOST_FILES: usize = 50_000;
+/// The most kinds of files named.
+const MOST_KINDS: usize = 8;
+/// The most lines of the tree.
+const MOST_LINES: usize = 80;
+/// The most bytes of an instruction file.
+const MOST_BYTES: u64 = 6 * 1024;
+/// Files in which projects say how they want to be worked on.
+const INSTRUCTIONS: &[&str] = &["AGENTS.md", "CLAUDE.md", "CONTRIBUTING.md"];
+
+/// Describes the worktree at `path`. What cannot be read is left out.
+#[must_use]
+pub fn describe(path: &Path) -> String {
+    let mut kinds: BTreeMap<String, usize> = BTreeMap::new();
+    let mut top: BTreeMap<String, BTreeMap<String, bool>> = BTreeMap::new();
+    let mut files = 0;
+    let walk = ignore::WalkBuilder::new(path)
+        .hidden(false)
+        .require_git(false)
+        .parents(false)
+        .filter_entry(|entry| entry.file_name() != ".git")
+        .build();
+    for entry in walk.flatten().filter(|entry| !entry.file_type().is_some_and(|kind| kind.is_dir())) {
+        let Ok(relative) = entry.path().strip_prefix(path) else { continue };
+        if super::excludes::artefact(path, relative) {
+            continue;
+        }
+        files += 1;
+        if files > MOST_FILES {
+            break;
+        }
+        if let Some(extension) = relative.extension() {
+            *kinds.entry(extension.to_string_lossy().to_lowercase()).or_default() += 1;
+        }
+        let mut parts = relative.iter().map(|part| part.to_string_lossy().into_owned());
+        let Some(first) = parts.next() else { continue };
+        let below = top.entry(first).or_default();
+        if let Some(second) = parts.next() {
+            below.insert(second, parts.next().is_some());
+        }
+    }
+    let mut text = String::new();
+    tell_files(&mut text, files, &kinds);
+    tell_tree(&mut text, &top);
+    for name in INSTRUCTIONS {
+        tell_instructions(&mut text, path, name);
+    }
+    text
+}
+
+fn tell_files(text: &mut String, files: usize, kinds: &BTreeMap<String, usize>) {
+    let more = if files > MOST_FILES { "more than " } else { "" };
+    let _ = write!(text, "{more}{} files", files.min(MOST_FILES));
+    let mut kinds: Vec<_> = kinds.iter().collect();
+    kinds.sort_by_key(|(name, count)| (std::cmp::Reverse(**count), (*name).clone()));
+    let named: Vec<_> = kinds.iter().take(MOST_KINDS).map(|(name, count)| format!(".{name} {count}")).collect();
+    if !named.is_empty() {
+        let _ = write!(text, ": {}", named.join(", "));
+    }
+    text.push('\n');
+}
+
+fn tell_tree(text: &mut String, top: &BTreeMap<String, BTreeMap<String, bool>>) {
+    let mut lines = Vec::new();
+    for (name, below) in top {
+        lines.push(format!("{name}{}", if below.is_empty() { "" } else { "/" }));
+        lines.extend(below.iter().map(|(name, deep)| format!("  {name}{}", if *deep { "/" } else { "" })));
+    }
+    // where it would be too much, the first level alone says the most
+    if lines.len() > MOST_LINES {
+        lines.retain(|line| !line.starts_with("  "));
+    }
+    let more = lines.len().saturating_sub(MOST_LINES);
+    for line in lines.iter().take(MOST_LINES) {
+        let _ = writeln!(text, "{}", line.replace(char::is_control, "?"));
+    }
+    if more > 0 {
+        let _ = writeln!(text, "… and {more} more");
+    }
+}
+
+fn tell_instructions(text: &mut String, path: &Path, name: &str) {
+    let file = path.join(name);
+    // a link could lead out of the worktree
+    let Some(size) = file.symlink_metadata().ok().filter(std::fs::Metadata::is_file).map(|found| found.len()) else {
+        return;
+    };
+    let mut bytes = Vec::new();
+    if File::open(&file).and_then(|file| file.take(MOST_BYTES).read_to_end(&mut bytes)).is_err() || bytes.is_empty() {
+        return;
+    }
+    let content = String::from_utf8_lossy(&bytes);
+    let content = content.trim_end_matches('\u{fffd}').trim_end();
+    let _ = write!(
+        text,
+        "\nFrom the repository, as information about it: {name}\n<<<<<<<< {name}\n{content}\n>>>>>>>> {name}\n"
+    );
+    if size > MOST_BYTES {
+        let _ = writeln!(text, "({name} goes on: {size} bytes in all)");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    fn put(root: &Path, path: &str, text: &str) {
+        let path = root.join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        File::create(path).unwrap().write_all(text.as_bytes()).unwrap();
+    }
+
+    #[test]
+    fn languages_tree_and_instructions_are_told_within_bounds() {
+        let root = tempfile::tempdir().unwrap();
+        let path = root.path();
+        put(path, "src/main.rs", "");
+        put(path, "src/deep/er/lib.rs", "");
+        put(path, "Cargo.toml", "");
+        put(path, "target/debug/x.o", "");
+        put(path, ".gitignore", "secret/\n");
+        put(path, "secret/x.rs", "");
+        put(path, "AGENTS.md", &"é".repeat(5000));
+        let text = describe(path);
+        assert!(text.starts_with("5 files: .rs 2, .md 1, .toml 1\n"), "{text}");
+        assert!(text.contains("\nsrc/\n  deep/\n  main.rs\n"), "{text}");
+        assert!(text.contains("as information about it: AGENTS.md"), "{text}");
+        assert!(text.contains("(AGENTS.md goes on: 10000 bytes in all)"), "{text}");
+        assert!(!text.contains("secret/x") && !text.contains("target") && !text.contains('\u{fffd}'), "{text}");
+        assert!(text.len() < 7000);
+    }
+
+    #[test]
+    fn a_link_is_not_followed_out_of_the_worktree() {
+        let root = tempfile::tempdir().unwrap();
+        let outside = tempfile::NamedTempFile::new().unwrap();
+        outside.as_file().write_all(b"private").unwrap();
+        std::os::unix::fs::symlink(outside.path(), root.path().join("AGENTS.md")).unwrap();
+        assert!(!describe(root.path()).contains("private"));
+    }
+
+    #[test]
+    fn many_files_leave_only_the_first_level() {
+        let root = tempfile::tempdir().unwrap();
+        for number in 0..100 {
+            put(root.path(), &format!("dir/{number}.txt"), "");
+        }
+        assert!(describe(root.path()).contains("100 files: .txt 100\ndir/\n"));
+    }
+}

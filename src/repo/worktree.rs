@@ -1,0 +1,326 @@
+//! The task's own directory: made, found again, looked after, taken away.
+
+use std::{
+    fs,
+    io::{ErrorKind, Write},
+    os::unix::fs::PermissionsExt,
+    path::{Path, PathBuf},
+};
+
+use super::{
+    Checkout, Error,
+    branch::TaskBranch,
+    git::{Git, LONG},
+    io_error,
+    snapshot::is_snapshot_of,
+    staging::{Staging, paths, shown},
+    store::Store,
+};
+use crate::domain::id::{CommitId, TaskId};
+
+/// From this many bytes on (about a thousand entries) an index tells of a tree that is checked out in parallel.
+const BIG_INDEX: u64 = 100_000;
+
+/// What a worktree is called and where it starts.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct WorktreeSpec {
+    /// The task.
+    pub task: TaskId,
+    /// The directory, absolute.
+    pub path: PathBuf,
+    /// The branch.
+    pub branch: String,
+    /// The snapshot that it starts from.
+    pub start: CommitId,
+}
+
+/// A worktree that stands.
+#[derive(Clone, Debug)]
+pub struct Worktree {
+    branch: TaskBranch,
+    git_dir: PathBuf,
+}
+
+impl Worktree {
+    /// Makes branch and worktree at `spec.start`. What stands under the task's own names goes first: a killed attempt
+    /// leaves half the files. What stands there and is not the task's is an [`Error::Foreign`], and is left alone.
+    pub fn create(checkout: &Checkout, spec: &WorktreeSpec) -> Result<Self, Error> {
+        let branch = TaskBranch::new(checkout, spec)?;
+        clear_branch(&branch, &spec.start, || remove(&branch))?;
+        add(&branch, &["-b", &spec.branch, "--no-track"], &spec.start.0)
+    }
+
+    /// Makes the worktree again at the tip of its branch, which must be there; a rest of the old one goes first.
+    pub fn recreate(checkout: &Checkout, spec: &WorktreeSpec) -> Result<Self, Error> {
+        let branch = TaskBranch::new(checkout, spec)?;
+        if branch.tip()?.is_none() {
+            let (branch, expected) = (spec.branch.clone(), spec.start.clone());
+            return Err(Error::BranchMoved { branch, expected, found: None });
+        }
+        refuse_elsewhere(&branch)?;
+        remove(&branch)?;
+        add(&branch, &[], &spec.branch)
+    }
+
+    /// Finds the worktree again; none if it is gone. Its git files are put back where something changed them, and locks
+    /// that a killed git left in it are removed, so nothing of this task's may be at work in it.
+    pub fn open(checkout: &Checkout, spec: &WorktreeSpec) -> Result<Option<Self>, Error> {
+        let branch = TaskBranch::new(checkout, spec)?;
+        let Some(entry) = Entry::find(&branch)? else { return Ok(None) };
+        if !branch.path.is_dir() {
+            return Ok(None);
+        }
+        let worktree = Self { branch, git_dir: entry };
+        let locks = ["index.lock", "HEAD.lock"].map(|name| worktree.git_dir.join(name));
+        let of_branch = checkout.common_dir().join(format!("refs/heads/{}.lock", spec.branch));
+        for lock in locks.into_iter().chain([of_branch]) {
+            remove_file(&lock)?;
+        }
+        worktree.verify()?;
+        Ok(Some(worktree))
+    }
+
+    /// Its directory.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.branch.path
+    }
+
+    /// Its branch, which is there without it too.
+    #[must_use]
+    pub fn branch(&self) -> &TaskBranch {
+        &self.branch
+    }
+
+    /// The commit at the tip of its branch; none if the branch is gone.
+    pub fn tip(&self) -> Result<Option<CommitId>, Error> {
+        self.branch.tip()
+    }
+
+    /// Puts back what ties the directory to its branch: its `.git` file, and HEAD in its entry. Says whether either
+    /// had been changed.
+    pub fn verify(&self) -> Result<bool, Error> {
+        let mut changed = false;
+        let file = self.path().join(".git");
+        let expected = format!("gitdir: {}\n", self.git_dir.display());
+        if fs::read_to_string(&file).ok().as_ref() != Some(&expected) || file.is_symlink() {
+            if file.is_dir() && !file.is_symlink() {
+                remove_tree(&file)?;
+            }
+            let put = || -> std::io::Result<()> {
+                let mut new = tempfile::NamedTempFile::new_in(self.path())?;
+                new.write_all(expected.as_bytes())?;
+                new.as_file().set_permissions(fs::Permissions::from_mode(0o644))?;
+                new.persist(&file)?;
+                Ok(())
+            };
+            put().map_err(io_error("put back", &file))?;
+            changed = true;
+        }
+        let head = self.git_dir.join("HEAD");
+        let reference = format!("refs/heads/{}", self.branch.name);
+        if fs::read_to_string(&head).map_err(io_error("read", &head))? != format!("ref: {reference}\n") {
+            self.git()?.call(["symbolic-ref", "HEAD", &reference]).run()?;
+            changed = true;
+        }
+        Ok(changed)
+    }
+
+    /// Whether its files are those of `commit`; ignored ones and artefacts don't count.
+    pub fn is_clean_at(&self, commit: &CommitId) -> Result<bool, Error> {
+        Ok(self.changed_since(commit)?.is_empty())
+    }
+
+    /// The paths whose files differ from those of `commit`, sorted; ignored ones and artefacts don't count.
+    pub fn changed_since(&self, commit: &CommitId) -> Result<Vec<String>, Error> {
+        self.verify()?;
+        let git = self.git()?;
+        self.plain_index(&git, commit)?;
+        let call = git.call(["diff", "-z", "--name-only", "--no-ext-diff", "--no-textconv", "--no-renames"]);
+        let call = call.args(["--ignore-submodules=all", commit.0.as_str(), "--"]);
+        let mut changed = paths(call.limit(LONG).parts()?);
+        changed.extend(Staging { git: &git, root: self.path(), index: None }.untracked()?.files);
+        let mut changed: Vec<_> = changed.iter().map(|path| shown(path)).collect();
+        changed.sort_unstable();
+        changed.dedup();
+        Ok(changed)
+    }
+
+    pub(super) fn checkout(&self) -> &Checkout {
+        &self.branch.checkout
+    }
+
+    pub(super) fn git_dir(&self) -> &Path {
+        &self.git_dir
+    }
+
+    pub(super) fn store(&self) -> Store {
+        Store::new(&self.git_dir)
+    }
+
+    /// Git for this worktree, with the filters switched off that the configuration names by now.
+    pub(super) fn git(&self) -> Result<Git, Error> {
+        let filters = self.store().filters()?;
+        Ok(self.checkout().git().at(&self.git_dir, self.path()).without_filters(filters))
+    }
+}
+
+/// A worktree's entry in the repository: `.git/worktrees/<name>`.
+struct Entry;
+
+impl Entry {
+    /// The task's entry; an [`Error::Foreign`] if its directory is registered for something else.
+    fn find(branch: &TaskBranch) -> Result<Option<PathBuf>, Error> {
+        let all = branch.checkout.common_dir().join("worktrees");
+        let listing = match fs::read_dir(&all) {
+            Ok(listing) => listing,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(io_error("list", &all)(error)),
+        };
+        for found in listing {
+            let entry = found.map_err(io_error("list", &all))?.path();
+            let lock = read_line(&entry.join("locked"));
+            let ours = lock.as_deref() == Some(&*reason(branch.task));
+            let registered = read_line(&entry.join("gitdir")).map(PathBuf::from);
+            let here = match registered.as_deref().and_then(Path::parent) {
+                Some(directory) => directory == branch.path,
+                // a killed `worktree add` left the lock and nothing else
+                None => ours,
+            };
+            if here && !ours {
+                let why = match lock {
+                    Some(lock) => format!("its worktree is locked with the words `{lock}`"),
+                    None => "its worktree is not locked by this task".to_owned(),
+                };
+                return Err(Error::Foreign { what: shown(&branch.path), why });
+            }
+            if here {
+                return Ok(Some(entry));
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// The words that a task's worktree is locked with.
+fn reason(task: TaskId) -> String {
+    format!("nisse {task}")
+}
+
+/// `git worktree add`, of a new branch or of the branch itself.
+fn add(branch: &TaskBranch, options: &[&str], start: &str) -> Result<Worktree, Error> {
+    let checkout = &branch.checkout;
+    let big = checkout.git_dir().join("index").metadata().is_ok_and(|found| found.len() >= BIG_INDEX);
+    let mut call = checkout.git().call(["worktree", "add", "--quiet", "--lock", "--reason", &reason(branch.task)]);
+    if big {
+        call = call.setting("checkout.workers", "0");
+    }
+    call.args(options).args([branch.path.as_os_str()]).args([start]).limit(LONG).run()?;
+    match Entry::find(branch)? {
+        Some(git_dir) => {
+            let worktree = Worktree { branch: branch.clone(), git_dir };
+            worktree.verify()?;
+            Ok(worktree)
+        }
+        None => Err(Error::Unreadable { action: "worktree".to_owned(), answer: "it made no entry".to_owned() }),
+    }
+}
+
+/// Removes the task's branch if it holds nothing beyond `start`, after `before` freed it.
+fn clear_branch(branch: &TaskBranch, start: &CommitId, before: impl Fn() -> Result<(), Error>) -> Result<(), Error> {
+    let Some(tip) = branch.tip()? else { return before() };
+    refuse_elsewhere(branch)?;
+    let store = branch.checkout.store();
+    // the snapshot of an attempt that was killed may be another one than this attempt's
+    let spare = store.reaches(start, &tip)?
+        || store.message(&tip)?.is_some_and(|message| is_snapshot_of(&message, branch.task));
+    if !spare {
+        let why = format!("it holds commits beyond {start}");
+        return Err(Error::Foreign { what: format!("branch {}", branch.name), why });
+    }
+    before()?;
+    branch.delete(&tip)
+}
+
+/// Refuses to touch a branch that is checked out in another place than the task's worktree.
+pub(super) fn refuse_elsewhere(branch: &TaskBranch) -> Result<(), Error> {
+    let common = branch.checkout.common_dir();
+    let own = Entry::find(branch)?;
+    let entries = fs::read_dir(common.join("worktrees")).into_iter().flatten().flatten().map(|entry| entry.path());
+    let wanted = format!("ref: refs/heads/{}", branch.name);
+    let place = entries
+        .chain([common.to_owned()])
+        .filter(|entry| Some(entry) != own.as_ref())
+        .find(|entry| read_line(&entry.join("HEAD")).as_ref() == Some(&wanted));
+    match place {
+        Some(place) => Err(Error::Foreign {
+            what: format!("branch {}", branch.name),
+            why: format!("it is checked out elsewhere, see {}", place.display()),
+        }),
+        None => Ok(()),
+    }
+}
+
+/// Removes directory and entry of the task's worktree, whatever is left of them. The entry goes last: it says whose the
+/// directory is.
+pub(super) fn remove(branch: &TaskBranch) -> Result<(), Error> {
+    let entry = Entry::find(branch)?;
+    let path = &branch.path;
+    if entry.is_none() && path.symlink_metadata().is_ok() && !is_left_over(branch) {
+        let why = "it is no worktree of this repository".to_owned();
+        return Err(Error::Foreign { what: shown(path), why });
+    }
+    remove_tree(path)?;
+    if let Some(entry) = entry {
+        remove_tree(&entry)?;
+        // as git does; others may still have theirs
+        let _ = fs::remove_dir(branch.checkout.common_dir().join("worktrees"));
+    }
+    Ok(())
+}
+
+/// Whether a directory without an entry is empty, or was a worktree of this repository.
+fn is_left_over(branch: &TaskBranch) -> bool {
+    let empty = fs::read_dir(&branch.path).is_ok_and(|mut listing| listing.next().is_none());
+    let tie = read_line(&branch.path.join(".git"));
+    let tied = tie.and_then(|line| line.strip_prefix("gitdir: ").map(PathBuf::from));
+    empty || tied.is_some_and(|to| to.starts_with(branch.checkout.common_dir().join("worktrees")))
+}
+
+/// The first line of a small file; none if there is no such file.
+fn read_line(path: &Path) -> Option<String> {
+    let text = fs::read_to_string(path).ok()?;
+    text.lines().next().map(str::to_owned)
+}
+
+fn remove_file(path: &Path) -> Result<(), Error> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(io_error("remove", path)(error)),
+        Ok(()) | Err(_) => Ok(()),
+    }
+}
+
+/// Removes a directory with all that is in it, also in directories that a tool made read-only; links are not followed.
+pub(super) fn remove_tree(path: &Path) -> Result<(), Error> {
+    let gone = |result: std::io::Result<()>| match result {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        other => other,
+    };
+    let first = gone(fs::remove_dir_all(path));
+    if first.is_err() {
+        open_up(path);
+        return gone(fs::remove_dir_all(path)).map_err(io_error("remove", path));
+    }
+    Ok(())
+}
+
+/// Makes all directories writable for us, as far as that goes.
+fn open_up(path: &Path) {
+    if !path.symlink_metadata().is_ok_and(|found| found.is_dir()) {
+        return;
+    }
+    let _ = fs::set_permissions(path, fs::Permissions::from_mode(0o700));
+    for entry in fs::read_dir(path).into_iter().flatten().flatten() {
+        open_up(&entry.path());
+    }
+}
