@@ -2,14 +2,15 @@
 
 use super::{
     Error,
-    open::{self, Opened},
+    open::Opened,
+    proxy,
     result::TaskResult,
     run::{Watch, run},
     settings::History,
 };
 use crate::{
     agent::roles,
-    domain::{checkout::Isolation, event::TaskStarted, model::PinnedModel, role::RoleName},
+    domain::{checkout::Isolation, event::TaskStarted, model::PinnedModel},
     log::Journal,
     repo::{self, Checkout},
 };
@@ -29,13 +30,12 @@ pub struct Delegation {
 pub async fn delegate(opened: &Opened, delegation: &Delegation, watch: Watch) -> Result<TaskResult, Error> {
     let checks = opened.settings.checks()?.to_vec();
     let checkout = opened.checkout()?;
-    let proxy = opened.proxy()?;
-    let catalog = proxy.catalog(&opened.settings).await?;
-    let Some(model) = open::pin(&opened.settings, &catalog, &[RoleName::Delegate])?.pop() else {
-        return Err(Error::Bug("one role was resolved to no model"));
-    };
+    checkout.ready()?;
+    let proxy = proxy::connect(&opened.settings, &opened.environment)?;
+    let catalog = proxy::catalog(&proxy, &opened.settings).await?;
+    let model = proxy::pin_delegate(&catalog, &opened.settings)?;
     let journal = begin(opened, checkout, delegation, model, checks)?;
-    run(opened, checkout, proxy.llm(), &proxy.secrets(), journal, watch).await
+    run(opened, checkout, &proxy, journal, watch).await
 }
 
 /// Begins the task: its first event is durable when this returns, and nothing else has been touched.
@@ -48,12 +48,9 @@ pub(super) fn begin(
 ) -> Result<Journal, Error> {
     let settings = &opened.settings;
     let caps = settings.delegate.caps();
-    if caps.cost.is_some() && (model.prices.input.is_none() || model.prices.output.is_none()) {
-        return Err(Error::UnknownPrices { alias: model.alias });
-    }
     let id = opened.new_task_id();
     let branch = match &delegation.branch {
-        Some(name) => checkout.free_branch(name)?,
+        Some(name) => free_branch(checkout, name)?,
         None => repo::branch_name(id, &delegation.brief),
     };
     let base = match &delegation.base {
@@ -79,4 +76,12 @@ pub(super) fn begin(
         keep_turns: settings.branch.history.value == History::Turns,
     };
     Ok(Journal::begin(opened.log()?, opened.clock(), id, started)?)
+}
+
+/// A branch name that is not taken.
+fn free_branch(checkout: &Checkout, name: &str) -> Result<String, Error> {
+    if checkout.branch_exists(name)? {
+        return Err(Error::BranchTaken { name: name.to_owned() });
+    }
+    Ok(name.to_owned())
 }

@@ -61,7 +61,7 @@ pub async fn demo(environment: &Environment, scratch: &Scratch, watch: Watch) ->
     let checkout = opened.checkout()?;
     let delegation = Delegation { brief: BRIEF.to_owned(), branch: None, base: None };
     let journal = begin(&opened, checkout, &delegation, model(), vec![CHECK.to_owned()])?;
-    run(&opened, checkout, &script(), &[], journal, watch).await
+    run(&opened, checkout, &script(), journal, watch).await
 }
 
 /// What is asked, for those who watch.

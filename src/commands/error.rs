@@ -1,40 +1,60 @@
-//! Why a command could not do its work.
+//! What can go wrong in a use case: the errors of everything below, and those of putting it together.
+//!
+//! `cli::error` maps each variant to a kind, a hint and an exit code; a new one does not compile until it has them.
 
 use std::path::PathBuf;
 
-use super::{brief, open::BadRole, settings, settings::state_dir};
+use super::{
+    brief,
+    proxy::BadRole,
+    settings::{self, state_dir},
+};
 use crate::{adapters::litellm, agent, domain::id::TaskId, log, ports::llm, repo};
 
-/// Why a command could not do its work. What a task came to is no error, but a result.
+/// Why a use case could not be carried out.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// Settings.
+    /// The settings are wrong, or lack something.
     #[error(transparent)]
     Settings(#[from] settings::Error),
-    /// The brief.
+    /// There is no brief.
     #[error(transparent)]
     Brief(#[from] brief::Error),
-    /// The state directory.
+    /// The proxy cannot be spoken to as the settings say.
     #[error(transparent)]
-    StateDir(#[from] state_dir::Error),
-    /// The proxy's client could not be made.
-    #[error(transparent)]
-    Client(#[from] litellm::Error),
-    /// The proxy did not answer, before any task began.
-    #[error("cannot read the proxy's catalog: {0}")]
-    Proxy(llm::Error),
-    /// Roles whose models cannot be used.
-    #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
+    Proxy(#[from] litellm::Error),
+    /// The proxy does not say what it offers.
+    #[error("cannot read the model catalog of {address}")]
+    Catalog {
+        /// The proxy.
+        address: String,
+        /// What it said.
+        source: llm::Error,
+    },
+    /// Roles without a usable model: all that are needed.
+    #[error("{}", match .0.as_slice() {
+        [one] => one.to_string(),
+        many => format!("{} roles have no usable model", many.len()),
+    })]
     Roles(Vec<BadRole>),
-    /// A cost cap without prices would be no cap.
-    #[error("--max-cost is set, but the prices of {alias:?} are unknown")]
-    UnknownPrices {
+    /// A cost cap that nothing could be counted against.
+    #[error("a cost cap is set, but the prices of {alias:?} are unknown")]
+    Unpriced {
         /// The model.
         alias: String,
     },
+    /// The state directory.
+    #[error(transparent)]
+    StateDir(#[from] state_dir::Error),
     /// The repository.
     #[error(transparent)]
     Repo(#[from] repo::Error),
+    /// `--branch` names one that is there.
+    #[error("there is a branch {name:?} already")]
+    BranchTaken {
+        /// Which.
+        name: String,
+    },
     /// The log.
     #[error(transparent)]
     Log(#[from] log::Error),

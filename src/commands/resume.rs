@@ -5,13 +5,13 @@ use std::path::Path;
 use super::{
     Error,
     open::Opened,
+    proxy,
     result::TaskResult,
     run::{Watch, run},
 };
 use crate::{
     domain::{id::TaskId, task::Task},
     log::{Access, Journal, Log},
-    repo::Checkout,
 };
 
 /// The task to resume: the one that is named, else the only pending one of this checkout.
@@ -61,11 +61,11 @@ pub fn is_pending(task: &Task) -> bool {
 pub async fn resume(opened: &Opened, id: TaskId, watch: Watch) -> Result<TaskResult, Error> {
     let log = opened.log()?;
     let task = log.task(id)?;
-    let checkout = Checkout::open(Path::new(&task.started.checkout))?;
+    let checkout = opened.checkout_at(Path::new(&task.started.checkout))?;
     if let Some(outcome) = task.outcome().filter(|_| !is_pending(&task)) {
         return TaskResult::new(&task, &outcome, &checkout, opened.state_dir());
     }
-    let proxy = opened.proxy()?;
+    let proxy = proxy::connect(&opened.settings, &opened.environment)?;
     let journal = Journal::resume(log, opened.clock(), id, "resumed")?;
-    run(opened, &checkout, proxy.llm(), &proxy.secrets(), journal, watch).await
+    run(opened, &checkout, &proxy, journal, watch).await
 }

@@ -2,8 +2,6 @@
 
 use std::path::Path;
 
-use secrecy::SecretString;
-
 use super::{Error, open::Opened, result::TaskResult};
 use crate::{
     adapters::host::Local,
@@ -32,7 +30,6 @@ pub async fn run(
     opened: &Opened,
     checkout: &Checkout,
     llm: &dyn Llm,
-    secrets: &[SecretString],
     mut journal: Journal,
     watch: Watch,
 ) -> Result<TaskResult, Error> {
@@ -40,12 +37,13 @@ pub async fn run(
         journal.subscribe(subscriber);
     }
     let host = Local::new(Path::new(&journal.task().started.worktree), opened.environment.variables());
+    let secrets: Vec<_> = opened.settings.token(&opened.environment).into_iter().collect();
     let mut env = Env {
         llm,
         host: &host,
         checkout,
         worktree: None,
-        mask: Mask::new(secrets),
+        mask: Mask::new(&secrets),
         stop: watch.stop,
         deltas: watch.deltas,
     };

@@ -1,3 +1,6 @@
-//! The integration tests: one binary, one file a behaviour.
+//! What nisse does, as its user sees it: one binary, one file a behaviour.
+#![expect(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 mod domain_walk;
+mod generated;
+mod settings;

@@ -1,0 +1,326 @@
+//! The command line: every subcommand and option, with its help, from which man pages and completions are made.
+//!
+//! An option stands here when something obeys it, and not before. Defaults are not clap's: they come from the settings,
+//! which the help names.
+
+#![expect(clippy::doc_markdown, reason = "the docs here are help texts, not Markdown")]
+
+use std::{path::PathBuf, time::Duration};
+
+use clap::{ColorChoice, Parser, Subcommand, ValueEnum};
+
+use super::manual;
+use crate::{
+    commands::{
+        brief::Origin,
+        settings::{Flags, units},
+    },
+    domain::{caps::Money, role::RoleName},
+};
+
+/// The command line, parsed.
+#[derive(Parser, Clone, Debug)]
+#[command(
+    name = "nisse",
+    version,
+    about = "Delegate coding work to a model, on a branch of its own",
+    long_about = manual::ABOUT,
+    after_help = "`nisse help <COMMAND>` is the manual of a command; `nisse --help` has exit codes and files.",
+    after_long_help = manual::NISSE,
+    arg_required_else_help = true,
+    max_term_width = 100,
+)]
+pub struct Args {
+    /// What every command understands.
+    #[command(flatten)]
+    pub common: Common,
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// What every command understands.
+#[derive(clap::Args, Clone, Debug)]
+#[command(next_help_heading = "Common options")]
+#[expect(clippy::struct_excessive_bools, reason = "a flag is a bool")]
+pub struct Common {
+    /// Work in the repository at PATH instead of the current directory
+    #[arg(short = 'C', long, value_name = "PATH", global = true, value_hint = clap::ValueHint::DirPath)]
+    pub repo: Option<PathBuf>,
+    /// Print JSON on stdout
+    ///
+    /// Commands that run a task print one object a line, the last of them the result; commands that report print one
+    /// document. Every object has "v": 1 and "type".
+    #[arg(long, global = true)]
+    pub json: bool,
+    /// Use colour: auto, always or never
+    #[arg(
+        long,
+        value_name = "WHEN",
+        default_value = "auto",
+        hide_default_value = true,
+        hide_possible_values = true,
+        global = true
+    )]
+    pub color: ColorChoice,
+    /// Tell more
+    #[arg(short, long, global = true, conflicts_with = "quiet")]
+    pub verbose: bool,
+    /// Tell only results and errors
+    #[arg(short, long, global = true)]
+    pub quiet: bool,
+    /// Read settings from FILE instead of your own file [env: NISSE_CONFIG]
+    #[arg(long, value_name = "FILE", global = true, value_hint = clap::ValueHint::FilePath)]
+    pub config: Option<PathBuf>,
+    /// Keep log and worktrees in DIR [env: NISSE_STATE_DIR]
+    #[arg(long, value_name = "DIR", global = true, value_hint = clap::ValueHint::DirPath)]
+    pub state_dir: Option<PathBuf>,
+    /// Never ask anything
+    #[arg(long, global = true)]
+    pub no_input: bool,
+}
+
+/// The subcommands.
+#[derive(Subcommand, Clone, Debug)]
+pub enum Command {
+    /// Run one bounded task on a branch of its own
+    #[command(after_long_help = manual::DELEGATE)]
+    Delegate(Delegate),
+    /// Go on with a task that was cut off
+    ///
+    /// Without TASK, the one pending task of this checkout goes on. Several are listed and asked for; without a
+    /// terminal that is exit 6. Nothing that was recorded is asked of the model again, and the caps count on.
+    #[command(after_long_help = manual::RESUME)]
+    Resume(OneTask),
+    /// List the tasks of this checkout, or the events of one
+    ///
+    /// Without TASK, the tasks of this checkout, newest last. With TASK, everything that happened in it, with the cause
+    /// of each step.
+    #[command(after_long_help = manual::LOG)]
+    Log(OneTask),
+    /// List the models that the proxy offers to this key
+    ///
+    /// One line for each alias: the model behind it, its provider, how it is spoken to, its window, output limit,
+    /// abilities and prices as the proxy declares them or [models."alias"] in your settings does, and the roles that
+    /// use it. A question mark is what nobody says.
+    #[command(after_long_help = manual::MODELS)]
+    Models,
+    /// Check everything that a run needs
+    ///
+    /// Settings with their sources, the proxy and its key, the role delegate, git, the repository, the state directory
+    /// and the database, each with ✓ (good), ! (works, but know this) or ✗ (will not work) and what to do about it.
+    /// Costs nothing: no model is asked.
+    #[command(after_long_help = manual::DOCTOR)]
+    Doctor,
+    /// Watch a whole delegation with nothing set up
+    ///
+    /// A scripted model behind a loopback server fixes a real bug in a scratch repository until its test passes. Needs
+    /// no proxy, no key and no network.
+    Demo,
+    /// Print a completion script for a shell
+    ///
+    /// Pipe it to where the shell looks for such scripts.
+    #[command(after_long_help = manual::COMPLETIONS)]
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+    /// Print a manual page
+    ///
+    /// Without PAGE, that of nisse itself.
+    #[command(after_long_help = manual::MAN)]
+    Man {
+        /// The command whose page it is
+        page: Option<Page>,
+    },
+}
+
+/// `nisse delegate`.
+#[derive(clap::Args, Clone, Debug)]
+pub struct Delegate {
+    /// What is to be done; - reads it from stdin
+    #[arg(value_name = "BRIEF", required_unless_present = "file", conflicts_with = "file")]
+    brief: Option<String>,
+    /// Read the brief from FILE
+    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+    file: Option<PathBuf>,
+    /// Require CMD to exit with 0; repeatable [check.commands: none]
+    #[arg(long = "check", value_name = "CMD", value_parser = not_blank, value_hint = clap::ValueHint::CommandString)]
+    checks: Vec<String>,
+    /// Run the checks that the repository's nisse.toml names
+    #[arg(long)]
+    trust_project: bool,
+    /// Name the branch [nisse/<task>-<words of the brief>]
+    #[arg(long, value_name = "NAME", value_parser = not_blank)]
+    pub branch: Option<String>,
+    /// Start from this commit, without unfinished work [the checkout as it is]
+    #[arg(long, value_name = "REV", value_parser = not_blank)]
+    pub base: Option<String>,
+    /// Ask this model [roles.delegate]
+    #[arg(long, value_name = "ALIAS", value_parser = not_blank)]
+    model: Option<String>,
+    /// Allow so many replies [delegate.max_turns: 30]
+    #[arg(long, value_name = "N", value_parser = units::small_count)]
+    max_turns: Option<u32>,
+    /// Allow so many tokens, input of every turn and output [delegate.max_tokens: 1500000]
+    #[arg(long, value_name = "N", value_parser = units::count)]
+    max_tokens: Option<u64>,
+    /// Allow so much active time [delegate.max_time: 15m]
+    #[arg(long, value_name = "TIME", value_parser = units::duration)]
+    max_time: Option<Duration>,
+    /// Allow so many US dollars, such as 2.50 [delegate.max_cost: none]
+    #[arg(long, value_name = "USD", value_parser = units::money)]
+    max_cost: Option<Money>,
+}
+
+/// A command on one task.
+#[derive(clap::Args, Clone, Debug)]
+pub struct OneTask {
+    /// The task's id, or a beginning of it that no other has
+    #[arg(value_parser = not_blank)]
+    pub task: Option<String>,
+}
+
+/// A manual page other than nisse's own.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+#[expect(missing_docs, reason = "the commands' names")]
+pub enum Page {
+    Delegate,
+    Resume,
+    Log,
+    Models,
+    Doctor,
+    Demo,
+    Completions,
+    Man,
+}
+
+impl Delegate {
+    /// Where the brief is to be read from.
+    #[must_use]
+    pub fn brief(&self) -> Origin {
+        match (&self.file, self.brief.as_deref()) {
+            (Some(path), _) => Origin::File(path.clone()),
+            (None, Some("-")) => Origin::Stdin,
+            (None, text) => Origin::Argument(text.unwrap_or_default().to_owned()),
+        }
+    }
+}
+
+impl Args {
+    /// What the command line sets, as the last layer of the settings.
+    #[must_use]
+    pub fn flags(&self) -> Flags {
+        let Common { config, state_dir, .. } = self.common.clone();
+        let common = Flags { config, state_dir, ..Flags::default() };
+        match &self.command {
+            Command::Delegate(delegate) => Flags {
+                model: delegate.model.clone().map(|alias| (RoleName::Delegate, alias)),
+                checks: delegate.checks.clone(),
+                trust_project: delegate.trust_project,
+                max_turns: delegate.max_turns,
+                max_tokens: delegate.max_tokens,
+                max_time: delegate.max_time,
+                max_cost: delegate.max_cost,
+                ..common
+            },
+            Command::Resume(_)
+            | Command::Log(_)
+            | Command::Models
+            | Command::Doctor
+            | Command::Demo
+            | Command::Completions { .. }
+            | Command::Man { .. } => common,
+        }
+    }
+}
+
+fn not_blank(text: &str) -> Result<String, String> {
+    if text.trim().is_empty() || text.contains('\0') {
+        return Err("it is empty".to_owned());
+    }
+    Ok(text.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::{CommandFactory as _, error::ErrorKind};
+
+    use super::*;
+
+    fn parse(line: &[&str]) -> Result<Args, clap::Error> {
+        Args::try_parse_from(std::iter::once("nisse").chain(line.iter().copied()))
+    }
+
+    fn refused(line: &[&str]) -> ErrorKind {
+        parse(line).unwrap_err().kind()
+    }
+
+    #[test]
+    fn the_definition_is_sound() {
+        Args::command().debug_assert();
+    }
+
+    #[test]
+    fn a_delegation_sets_the_last_layer() {
+        let line = ["delegate", "do it", "--check", "a", "--check", "b", "--model", "m", "--max-time", "1h30m"];
+        let args =
+            parse(&[&line[..], &["--max-cost", "2.50", "--trust-project", "--config", "c.toml"]].concat()).unwrap();
+        let expected = Flags {
+            config: Some("c.toml".into()),
+            checks: vec!["a".into(), "b".into()],
+            model: Some((RoleName::Delegate, "m".into())),
+            max_time: Some(Duration::from_mins(90)),
+            max_cost: Money::from_usd(2.5),
+            trust_project: true,
+            ..Flags::default()
+        };
+        assert_eq!(args.flags(), expected);
+    }
+
+    #[test]
+    fn a_brief_comes_from_one_place() {
+        let brief = |line: &[&str]| match parse(line).unwrap().command {
+            Command::Delegate(delegate) => delegate.brief(),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(brief(&["delegate", "words"]), Origin::Argument("words".into()));
+        assert_eq!(brief(&["delegate", "-"]), Origin::Stdin);
+        assert_eq!(brief(&["delegate", "--file", "-"]), Origin::File("-".into()));
+        assert_eq!(brief(&["delegate", "--", "--odd"]), Origin::Argument("--odd".into()));
+        assert_eq!(refused(&["delegate"]), ErrorKind::MissingRequiredArgument);
+        assert_eq!(refused(&["delegate", "words", "--file", "f"]), ErrorKind::ArgumentConflict);
+    }
+
+    #[test]
+    fn wrong_values_are_refused() {
+        for line in [["--max-turns", "0"], ["--max-time", "15"], ["--max-cost", "free"], ["--check", " "]] {
+            assert_eq!(refused(&[&["delegate", "x"][..], &line].concat()), ErrorKind::ValueValidation, "{line:?}");
+        }
+        assert_eq!(refused(&["log", "-v", "-q"]), ErrorKind::ArgumentConflict);
+        assert_eq!(refused(&["modles"]), ErrorKind::InvalidSubcommand);
+        assert_eq!(refused(&[]), ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand);
+    }
+
+    #[test]
+    fn help_starts_with_a_command_and_fits_a_screen() {
+        let mut nisse = Args::command();
+        nisse.build();
+        let mut all: Vec<clap::Command> = nisse.get_subcommands().cloned().collect();
+        all.push(nisse);
+        for mut command in all {
+            let short = command.render_help().to_string();
+            assert!(short.lines().count() <= 40, "{short}");
+            let about = command.get_about().unwrap().to_string();
+            assert!(!about.ends_with('.') && about.starts_with(char::is_uppercase), "{about}");
+        }
+    }
+
+    #[test]
+    fn every_command_has_a_page() {
+        let pages: Vec<String> =
+            Page::value_variants().iter().filter_map(|p| Some(p.to_possible_value()?.get_name().to_owned())).collect();
+        let commands: Vec<String> = Args::command().get_subcommands().map(|c| c.get_name().to_owned()).collect();
+        assert_eq!(pages, commands);
+    }
+}

@@ -1,0 +1,139 @@
+//! What `--help` and the manual pages say beyond the list of options: exit codes, files, examples.
+//!
+//! Lines are at most 78 columns, since help keeps them as they are.
+
+pub(super) const ABOUT: &str = "\
+Delegate coding work to a model, on a branch of its own
+
+A task works in a git worktree, on its own branch, started from your checkout as it is, unfinished work included; your \
+files, index and branches stay as they were. Everything that happens is in a log, so that a task that was cut off goes \
+on with `nisse resume`. Success is observed, never believed: the files must have changed, and your checks must pass.";
+
+pub(super) const NISSE: &str = "\
+Exit status:
+  0   done
+  1   the environment failed: git, disk, database, a proxy that is down
+  2   wrong usage or configuration: a role, a key, an address, a certificate
+  3   the task failed
+  4   a cap was reached: turns, tokens, cost or time
+  5   interrupted by upstream trouble; `nisse resume` goes on
+  6   a person must decide
+  7   stopped on request; `nisse resume` goes on
+  70  a bug in nisse
+
+Settings, later ones win:
+  1. built-in values
+  2. nisse/config.toml in your configuration directory, or --config
+  3. nisse.toml at the repository's root, which may not set everything
+  4. variables
+  5. options
+  `nisse doctor` shows where each value came from.
+
+Variables:
+  NISSE_LLM_BASE_URL       address of the LiteLLM proxy (proxy.base_url)
+  NISSE_LLM_TOKEN          its token (or proxy.token_command, proxy.token_file)
+  NISSE_ROLE_<ROLE>        a role's model (roles.delegate and so on)
+  NISSE_STATE_DIR          where the log and the worktrees are
+  NISSE_CONFIG             the settings file
+  NISSE_MAX_OUTPUT_TOKENS  output ceiling of a reply (max_output_tokens: 16384)
+  NISSE_<SECTION>_<KEY>    any other setting, as NISSE_DELEGATE_MAX_TURNS;
+                           a list has one entry a line
+  NO_COLOR                 no colour
+
+Output:
+  Data goes to stdout, everything else to stderr. Nothing waits for input when
+  stdin is no terminal.
+
+Examples:
+  nisse doctor
+  nisse delegate 'Make the parser accept trailing commas' --check 'cargo test'
+  nisse log
+  nisse resume";
+
+pub(super) const DELEGATE: &str = "\
+The result:
+  A branch with one commit (branch.history), and a note that says what
+  changed, what is true now and what is next. `git merge` brings it home. A
+  task that fails or reaches a cap leaves no branch; its commits stay under
+  refs/nisse/discarded. Your checkout is never touched.
+
+Checks:
+  Run by nisse itself in the task's worktree, after the model says that it is
+  done; all must exit with 0. They come from --check, else check.commands.
+  Those in a repository's nisse.toml run only with --trust-project, since
+  they are commands that somebody else wrote.
+
+Exit status:
+  0   handed back, and every check passed
+  1   the environment failed: git, disk, database, a proxy that is down
+  2   wrong usage or configuration
+  3   the model gave up, broke the rules, or the checks never passed
+  4   a cap was reached
+  5   interrupted by upstream trouble; `nisse resume` goes on
+  6   a person must decide
+  7   stopped on request; `nisse resume` goes on
+  70  a bug in nisse
+
+Examples:
+  nisse delegate 'Fix the off-by-one in src/page.rs' --check 'cargo test page'
+  nisse delegate --file brief.md --branch fix/pages --max-cost 2.50
+  git log -1 --format=%B v1.2 | nisse delegate - --base v1.2
+  nisse delegate --json 'Port the tests to pytest' | tail -n 1 | jq .outcome";
+
+pub(super) const RESUME: &str = "\
+Exit status:
+  as for `nisse delegate`; 0 also if nothing was pending
+
+Examples:
+  nisse resume
+  nisse resume 0199a3";
+
+pub(super) const LOG: &str = "\
+Examples:
+  nisse log
+  nisse log 0199a3 --json";
+
+pub(super) const MODELS: &str = "\
+Exit status:
+  0  listed
+  1  the proxy cannot be reached
+  2  the proxy's address, certificate or token is wrong
+
+Examples:
+  nisse models
+  nisse models --json | jq -r '.models[].alias'";
+
+pub(super) const DOCTOR: &str = "\
+Exit status:
+  0  nothing is ✗
+  1  something in the environment is ✗
+  2  something in the configuration is ✗
+
+Examples:
+  nisse doctor
+  nisse doctor -C ~/src/project --json";
+
+pub(super) const COMPLETIONS: &str = "\
+Examples:
+  nisse completions bash > ~/.local/share/bash-completion/completions/nisse
+  nisse completions zsh > ~/.zfunc/_nisse
+  nisse completions fish > ~/.config/fish/completions/nisse.fish";
+
+pub(super) const MAN: &str = "\
+Examples:
+  nisse man | man -l -
+  nisse man delegate > nisse-delegate.1";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_fit_a_terminal() {
+        for text in [NISSE, DELEGATE, RESUME, LOG, MODELS, DOCTOR, COMPLETIONS, MAN] {
+            for line in text.lines() {
+                assert!(line.chars().count() <= 78, "{line}");
+            }
+        }
+    }
+}

@@ -1,0 +1,16 @@
+//! Use cases: what each subcommand does, without a word of how it is asked or shown.
+
+pub mod brief;
+pub mod delegate;
+pub mod demo;
+mod error;
+pub mod log;
+pub mod models;
+pub mod open;
+pub mod proxy;
+pub mod result;
+pub mod resume;
+pub mod run;
+pub mod settings;
+
+pub use error::Error;

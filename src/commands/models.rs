@@ -1,0 +1,133 @@
+//! `nisse models`: the catalog as this key sees it, with the roles that use it. Unknown stays unknown.
+
+use serde::Serialize;
+
+use super::{
+    Error, proxy,
+    settings::{Environment, Settings},
+};
+use crate::{
+    adapters::litellm::{Catalog, Entry},
+    domain::{caps::Money, model::Route, role::RoleName},
+};
+
+/// The catalog, for a table or for JSON.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Report {
+    /// The schema's version.
+    v: u32,
+    /// What this document is.
+    r#type: &'static str,
+    /// The proxy's address.
+    pub proxy: String,
+    /// One for each alias, in the proxy's order.
+    pub models: Vec<Row>,
+    /// Roles whose alias the proxy does not offer.
+    pub missing: Vec<Missing>,
+    /// What a reader should know of the whole.
+    pub notes: Vec<String>,
+}
+
+/// An alias. What nobody says is absent, never a guess.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Row {
+    /// The name to ask for.
+    pub alias: String,
+    /// The model behind it.
+    pub backing: Option<String>,
+    /// The provider.
+    pub provider: Option<String>,
+    /// How it is spoken to.
+    pub route: Option<Route>,
+    /// The input window in tokens.
+    pub max_input_tokens: Option<u64>,
+    /// The output limit in tokens.
+    pub max_output_tokens: Option<u64>,
+    /// It takes tools.
+    pub tools: Option<bool>,
+    /// It obeys `tool_choice`.
+    pub tool_choice: Option<bool>,
+    /// It makes several calls in one reply.
+    pub parallel_calls: Option<bool>,
+    /// It reasons before it answers.
+    pub reasoning: Option<bool>,
+    /// US dollars for an input token.
+    pub input_cost_per_token: Option<f64>,
+    /// US dollars for an output token.
+    pub output_cost_per_token: Option<f64>,
+    /// Aliases that the proxy falls back to, where it tells.
+    pub fallbacks: Vec<String>,
+    /// The roles that use it.
+    pub roles: Vec<RoleName>,
+    /// What a reader should know of it.
+    pub notes: Vec<String>,
+}
+
+/// A role whose alias the proxy does not offer.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Missing {
+    /// The role.
+    pub role: RoleName,
+    /// What it is set to.
+    pub alias: String,
+    /// Where that is set.
+    pub source: String,
+    /// Aliases like it.
+    pub near: Vec<String>,
+}
+
+/// Asks the proxy what it offers.
+///
+/// # Errors
+/// The proxy cannot be reached, or not with these settings.
+pub async fn run(settings: &Settings, environment: &Environment) -> Result<Report, Error> {
+    let proxy = proxy::connect(settings, environment)?;
+    let catalog = proxy::catalog(&proxy, settings).await?;
+    Ok(report(settings.base_url()?, &catalog, settings))
+}
+
+fn report(address: &str, catalog: &Catalog, settings: &Settings) -> Report {
+    let mut missing = Vec::new();
+    let mut used: Vec<(RoleName, &Entry)> = Vec::new();
+    for (role, alias) in &settings.roles {
+        match catalog.find(&alias.value) {
+            Some(entry) => used.push((*role, entry)),
+            None => missing.push(Missing {
+                role: *role,
+                alias: alias.value.clone(),
+                source: alias.source.to_string(),
+                near: catalog.near(&alias.value).into_iter().map(str::to_owned).collect(),
+            }),
+        }
+    }
+    let roles = |entry: &Entry| used.iter().filter(|(_, used)| used.alias == entry.alias).map(|(role, _)| *role).collect();
+    let models = catalog.entries.iter().map(|entry| Row::new(entry, roles(entry))).collect();
+    Report { v: 1, r#type: "models", proxy: address.to_owned(), models, missing, notes: catalog.notes.clone() }
+}
+
+impl Row {
+    fn new(entry: &Entry, roles: Vec<RoleName>) -> Self {
+        let mut notes = entry.notes.clone();
+        // a model that embeds or draws is listed, but nothing here could use it
+        if let Some(mode) = entry.mode.as_deref().filter(|mode| *mode != "chat") {
+            notes.push(format!("its mode is {mode}"));
+        }
+        Self {
+            alias: entry.alias.clone(),
+            backing: entry.backing.clone(),
+            provider: entry.provider.clone(),
+            route: entry.route,
+            max_input_tokens: entry.max_input_tokens,
+            max_output_tokens: entry.max_output_tokens,
+            tools: entry.tools,
+            tool_choice: entry.tool_choice,
+            parallel_calls: entry.parallel,
+            reasoning: entry.reasoning,
+            input_cost_per_token: entry.prices.input.map(Money::usd),
+            output_cost_per_token: entry.prices.output.map(Money::usd),
+            fallbacks: entry.fallbacks.clone(),
+            roles,
+            notes,
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! The proxy as the settings name it, and the models of the roles.
+
+use std::{collections::BTreeMap, fmt};
+
+use super::{
+    Error,
+    settings::{Declared, Environment, Settings, Sourced},
+};
+use crate::{
+    adapters::litellm::{self, Catalog, Override, PinError, Proxy},
+    domain::{
+        model::{PinnedModel, Prices},
+        role::RoleName,
+    },
+};
+
+/// A client for the proxy that the settings name. Fetches the token; sends nothing yet.
+///
+/// # Errors
+/// No address, no token, or neither can be used.
+pub fn connect(settings: &Settings, environment: &Environment) -> Result<Proxy, Error> {
+    let address = settings.base_url()?;
+    let mut named = litellm::Settings::new(address, settings.token(environment)?);
+    named.first_byte = settings.proxy.first_byte.value;
+    named.idle = settings.proxy.idle.value;
+    named.extra_ca.clone_from(&settings.proxy.ca_file.value);
+    Ok(Proxy::new(named)?)
+}
+
+/// What the proxy offers, with what the settings declare over it.
+///
+/// # Errors
+/// [`Error::Catalog`] if the proxy does not say.
+pub async fn catalog(proxy: &Proxy, settings: &Settings) -> Result<Catalog, Error> {
+    let address = settings.base_url()?.to_owned();
+    let mut catalog = proxy.catalog().await.map_err(|source| Error::Catalog { address, source })?;
+    declare(&mut catalog, settings);
+    Ok(catalog)
+}
+
+fn declare(catalog: &mut Catalog, settings: &Settings) {
+    for (alias, declared) in &settings.models {
+        catalog.apply(alias, &declared.into());
+    }
+}
+
+/// The models of these roles, as a task pins them.
+///
+/// # Errors
+/// [`Error::Roles`] names every role that has none, at once.
+pub fn pin(
+    catalog: &Catalog,
+    settings: &Settings,
+    roles: &[RoleName],
+) -> Result<BTreeMap<RoleName, PinnedModel>, Error> {
+    let (mut pinned, mut bad) = (BTreeMap::new(), Vec::new());
+    for role in roles {
+        match pin_one(catalog, settings, *role) {
+            Ok(model) => {
+                pinned.insert(*role, model);
+            }
+            Err(trouble) => bad.push(trouble),
+        }
+    }
+    if bad.is_empty() { Ok(pinned) } else { Err(Error::Roles(bad)) }
+}
+
+/// The model of the delegate, which alone a delegation needs.
+///
+/// # Errors
+/// As [`pin`], and [`Error::Unpriced`] where a cost cap is set and nothing could be counted against it.
+pub fn pin_delegate(catalog: &Catalog, settings: &Settings) -> Result<PinnedModel, Error> {
+    let model = pin_one(catalog, settings, RoleName::Delegate).map_err(|bad| Error::Roles(vec![bad]))?;
+    let unpriced = model.prices.input.is_none() || model.prices.output.is_none();
+    if unpriced && settings.delegate.max_cost.value.is_some() {
+        return Err(Error::Unpriced { alias: model.alias });
+    }
+    Ok(model)
+}
+
+fn pin_one(catalog: &Catalog, settings: &Settings, role: RoleName) -> Result<PinnedModel, BadRole> {
+    let Some(alias) = settings.roles.get(&role) else { return Err(BadRole::Unset(role)) };
+    catalog.pin(&alias.value, settings.max_output_tokens.value).map_err(|trouble| BadRole::Unusable {
+        role,
+        alias: alias.clone(),
+        trouble,
+    })
+}
+
+/// A role without a usable model.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum BadRole {
+    /// Nobody named a model for it.
+    Unset(RoleName),
+    /// The one that was named cannot be used.
+    Unusable {
+        /// The role.
+        role: RoleName,
+        /// What was named, and where.
+        alias: Sourced<String>,
+        /// Why it cannot be used.
+        trouble: PinError,
+    },
+}
+
+impl BadRole {
+    /// What to do about it.
+    #[must_use]
+    pub fn advice(&self) -> String {
+        match self {
+            Self::Unset(role) => format!(
+                "set roles.{role} in your settings or NISSE_ROLE_{}; `nisse models` lists what there is",
+                role.as_str().to_uppercase()
+            ),
+            Self::Unusable { trouble, alias, .. } => match trouble {
+                PinError::Unknown { near, .. } => match near.first() {
+                    Some(near) => format!("{near:?} in {}; `nisse models` lists what this key may use", alias.source),
+                    None => format!("`nisse models`, which lists what this key may use; set one in {}", alias.source),
+                },
+                PinError::NoWindow { alias } => format!("max_input_tokens under [models.{alias:?}] in your settings"),
+                PinError::NoProvider { alias } => format!("provider or route under [models.{alias:?}] in your settings"),
+            },
+        }
+    }
+}
+
+impl fmt::Display for BadRole {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unset(role) => write!(f, "no model is set for the role {role}"),
+            Self::Unusable { role, alias, trouble } => write!(f, "role {role} (from {}): {trouble}", alias.source),
+        }
+    }
+}
+
+impl From<&Declared> for Override {
+    fn from(declared: &Declared) -> Self {
+        let value = |price: &Option<Sourced<_>>| price.as_ref().map(|price| price.value);
+        Self {
+            provider: declared.provider.as_ref().map(|provider| provider.value.clone()),
+            route: declared.route.as_ref().map(|route| route.value),
+            max_input_tokens: declared.max_input_tokens.as_ref().map(|limit| limit.value),
+            max_output_tokens: declared.max_output_tokens.as_ref().map(|limit| limit.value),
+            tool_choice: declared.tool_choice.as_ref().map(|works| works.value),
+            prices: Prices {
+                input: value(&declared.input_cost_per_token),
+                output: value(&declared.output_cost_per_token),
+                ..Prices::default()
+            },
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! What can be wrong with settings.
+
+use std::{fmt, io, path::PathBuf};
+
+use super::{source::Source, state_dir, token};
+use crate::domain::role::RoleName;
+
+/// Why there are no settings, or not the one that is needed.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// Values that cannot be taken: all of all layers.
+    #[error("{}", match .0.as_slice() { [one] => one.to_string(), many => format!("{} settings are wrong", many.len()) })]
+    Wrong(Vec<Problem>),
+    /// A file that cannot be read.
+    #[error("cannot read {}", .path.display())]
+    Unreadable {
+        /// Which.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A repository's settings that are no regular file.
+    #[error("{} is a link or no regular file, and is not read", .0.display())]
+    NotAFile(PathBuf),
+    /// A settings file of more than a mebibyte.
+    #[error("{} is too large for a settings file (over 1 MiB)", .0.display())]
+    TooLarge(PathBuf),
+    /// The platform names no place for state.
+    #[error("no state directory is known on this system")]
+    NoStateDirectory,
+    /// The state directory cannot be used.
+    #[error(transparent)]
+    StateDir(#[from] state_dir::Error),
+    /// Nobody named the proxy's address.
+    #[error("the proxy's address is not set")]
+    NoAddress,
+    /// Nobody named a model for the role.
+    #[error("no model is set for the role {0}")]
+    NoRole(RoleName),
+    /// Checks that come from the repository.
+    #[error("{}:{line} names check commands, which run as you", .path.display())]
+    Untrusted {
+        /// The repository's file.
+        path: PathBuf,
+        /// The line of the key, from 1.
+        line: usize,
+        /// What would run.
+        commands: Vec<String>,
+    },
+    /// There is no token for the proxy.
+    #[error(transparent)]
+    Token(#[from] token::Error),
+}
+
+/// A value that cannot be taken.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Problem {
+    /// Where it stands.
+    pub at: Source,
+    /// What is wrong with it: a sentence without its end, without secrets, safe to print.
+    pub what: String,
+    /// The known name that was probably meant.
+    pub near: Option<String>,
+}
+
+impl Problem {
+    pub(super) fn new(at: Source, what: impl Into<String>) -> Self {
+        Self { at, what: what.into(), near: None }
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.at {
+            Source::File { .. } | Source::Project { .. } => write!(f, "{}: {}", self.at, self.what)?,
+            Source::Default | Source::Env(_) | Source::Flag(_) => write!(f, "{} {}", self.at, self.what)?,
+        }
+        match &self.near {
+            Some(near) => write!(f, " (did you mean {near}?)"),
+            None => Ok(()),
+        }
+    }
+}
