@@ -200,7 +200,7 @@ pub(super) fn checkpoint(
         task: task.id,
         turn,
         call,
-        parent: head(task)?,
+        parent: &head(task)?,
         subject: &format!("nisse: turn {turn}, call {call}"),
         at_ms,
         paths: paths.as_ref().map(<[String; 1]>::as_slice),

@@ -63,9 +63,10 @@ async fn wait(journal: &Journal, env: &Env<'_>) -> bool {
     let Some(ms) = journal.task().trouble.as_ref().and_then(|last| last.retry_in_ms).filter(|ms| *ms > 0) else {
         return true;
     };
+    let clock = journal.clock();
     tokio::select! {
         () = env.stop.wait() => false,
-        () = journal.clock().sleep(Duration::from_millis(ms)) => true,
+        () = clock.sleep(Duration::from_millis(ms)) => true,
     }
 }
 

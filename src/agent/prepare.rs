@@ -22,7 +22,12 @@ pub(super) fn prepare(journal: &mut Journal, env: &mut Env<'_>) -> Result<(), Er
         max_untracked: started.max_untracked,
     })?;
     let path = PathBuf::from(&started.worktree);
-    let spec = WorktreeSpec { task: task.id, path: &path, branch: &started.branch, start: &snapshot.commit };
+    let spec = WorktreeSpec {
+        task: task.id,
+        path: path.clone(),
+        branch: started.branch.clone(),
+        start: snapshot.commit.clone(),
+    };
     env.worktree = Some(Worktree::create(env.checkout, &spec)?);
     let workspace = repo::workspace::describe(&path);
     journal.push(EventKind::WorktreeReady {

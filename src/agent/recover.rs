@@ -2,21 +2,23 @@
 //!
 //! Every verdict is either *clean* (it is known what happened, and on it goes) or a gate: a person must decide.
 
+use std::path::PathBuf;
+
 use super::{
     Error, act,
-    env::{Answered, Env, head},
+    env::{Env, head},
 };
 use crate::{
     domain::{
-        event::{EventKind, ResultStatus},
-        id::{CallId, Hash, IntentId},
+        event::EventKind,
+        id::{CommitId, Hash, IntentId},
         intent::{Intent, IntentKind},
         next::Recovery,
         outcome::Pause,
     },
     log::Journal,
     ports::host::FileKind,
-    repo::{Worktree, WorktreeSpec},
+    repo::{TaskBranch, Worktree, WorktreeSpec},
 };
 
 /// The most bytes of a file that is looked at to tell whether an edit happened.
@@ -77,11 +79,12 @@ async fn recover_intent(journal: &mut Journal, env: &mut Env<'_>, intent: &Inten
             settled(journal, id)
         }
         IntentKind::Discard { tip, .. } => {
-            let done = handle(journal, env).discard(tip);
+            let done = handle(journal, env, tip)?.discard(tip);
             after_completion(journal, id, "discard", done)
         }
         IntentKind::CleanUp => {
-            let done = handle(journal, env).remove();
+            let head = head(journal.task())?;
+            let done = handle(journal, env, &head)?.remove_worktree();
             after_completion(journal, id, "clean-up", done)
         }
     }
@@ -124,17 +127,18 @@ fn worktree(journal: &mut Journal, env: &mut Env<'_>) -> Result<(), Error> {
 fn stands(journal: &mut Journal, env: &mut Env<'_>) -> Result<bool, Error> {
     let task = journal.task();
     let head = head(task)?;
-    let path = std::path::PathBuf::from(&task.started.worktree);
-    let spec = WorktreeSpec { task: task.id, path: &path, branch: &task.started.branch, start: &head };
+    let spec = spec(journal, &head);
     let opened = match Worktree::open(env.checkout, &spec)? {
         Some(opened) => opened,
         None => Worktree::recreate(env.checkout, &spec)?,
     };
     let tip = opened.tip()?;
+    // a checkpoint that the log does not name yet carries the open call in its trailers
+    let ahead = tip.as_ref().map(|tip| opened.commit_is_ours(tip, task.id)).transpose()?.flatten();
     let beyond = task.pending_intents().any(|intent| match &intent.kind {
         IntentKind::Squash { to, .. } => tip.as_ref() == Some(to),
         IntentKind::FileEdit { call, .. } | IntentKind::Command { call, .. } | IntentKind::Check { call } => {
-            tip.as_ref().is_some_and(|tip| is_ours(&opened, tip, &head, call))
+            ahead.as_ref() == Some(call)
         }
         IntentKind::Task | IntentKind::Discard { .. } | IntentKind::CleanUp => false,
     });
@@ -148,15 +152,20 @@ fn stands(journal: &mut Journal, env: &mut Env<'_>) -> Result<bool, Error> {
     Ok(false)
 }
 
-/// A commit of ours one beyond the log: its parent is the last checkpoint and its trailers name the open call.
-fn is_ours(worktree: &Worktree, tip: &crate::domain::id::CommitId, head: &crate::domain::id::CommitId, call: &CallId) -> bool {
-    worktree.commit_is_ours(tip, head).is_some_and(|ours| ours == *call)
+/// The worktree's names.
+fn spec(journal: &Journal, start: &CommitId) -> WorktreeSpec {
+    let task = journal.task();
+    WorktreeSpec {
+        task: task.id,
+        path: PathBuf::from(&task.started.worktree),
+        branch: task.started.branch.clone(),
+        start: start.clone(),
+    }
 }
 
-/// The worktree's names, whether it stands or not.
-fn handle(journal: &Journal, env: &Env<'_>) -> Worktree {
-    let started = &journal.task().started;
-    Worktree::named(env.checkout, journal.task().id, std::path::Path::new(&started.worktree), &started.branch)
+/// The task's branch, whether its worktree stands or not.
+fn handle(journal: &Journal, env: &Env<'_>, tip: &CommitId) -> Result<TaskBranch, Error> {
+    Ok(TaskBranch::new(env.checkout, &spec(journal, tip))?)
 }
 
 async fn current_hash(env: &Env<'_>, path: &str) -> Result<Option<Hash>, Error> {

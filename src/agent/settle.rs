@@ -38,7 +38,7 @@ fn complete(journal: &mut Journal, env: &Env<'_>, end: &End, cause: &str) -> Res
     journal.push(EventKind::IntentSettled { intent: IntentId::TASK })?;
     if *end == End::Handback {
         let intent = act::open(journal, IntentKind::CleanUp)?;
-        if env.worktree()?.remove().is_ok() {
+        if env.worktree()?.remove_worktree().is_ok() {
             journal.push(EventKind::IntentSettled { intent })?;
         }
     }

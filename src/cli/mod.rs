@@ -2,5 +2,169 @@
 
 pub mod args;
 pub mod completions;
+pub mod error;
 pub mod man;
 mod manual;
+pub mod render;
+mod signals;
+
+use std::{ffi::OsString, path::PathBuf};
+
+use clap::Parser as _;
+
+use self::{
+    args::{Args, Command},
+    render::{Manner, progress::Progress},
+};
+use crate::{
+    agent::env::Stopper,
+    commands::{
+        self, brief,
+        delegate::Delegation,
+        demo,
+        open::Opened,
+        result::TaskResult,
+        resume::{self, Choice},
+        run::Watch,
+        settings::Environment,
+    },
+    domain::id::TaskId,
+};
+
+/// Exit status of wrong usage.
+const USAGE: u8 = 2;
+
+/// Parses, resolves, dispatches, renders; returns the exit status.
+pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
+    let args = match Args::try_parse_from(arguments) {
+        Ok(args) => args,
+        Err(error) => {
+            let _ = error.print();
+            return if error.use_stderr() { USAGE } else { 0 };
+        }
+    };
+    let manner = Manner::of(&args.common);
+    let runtime = match tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            render::say(manner, &format!("error: cannot start: {error}"));
+            return 1;
+        }
+    };
+    match runtime.block_on(dispatch(&args, manner)) {
+        Ok(code) => code,
+        Err(error) => {
+            let report = error::report(&error);
+            render::error(manner, &report);
+            report.exit
+        }
+    }
+}
+
+async fn dispatch(args: &Args, manner: Manner) -> Result<u8, commands::Error> {
+    match &args.command {
+        Command::Delegate(delegate) => {
+            let brief = brief::read(&delegate.brief(), std::io::stdin())?;
+            let opened = open(args)?;
+            let delegation = Delegation { brief, branch: delegate.branch.clone(), base: delegate.base.clone() };
+            let work = |watch| commands::delegate::delegate(&opened, &delegation, watch);
+            watched(manner, work).await
+        }
+        Command::Resume(task) => {
+            let opened = open(args)?;
+            let Some(id) = chosen(args, manner, resume::choose(&opened, task.task.as_deref())?)? else {
+                render::say(manner, "nothing is pending in this checkout");
+                return Ok(0);
+            };
+            watched(manner, |watch| resume::resume(&opened, id, watch)).await
+        }
+        Command::Log(task) => {
+            let opened = open(args)?;
+            match &task.task {
+                None => render::log::list(manner, &commands::log::list(&opened)?),
+                Some(name) => {
+                    let (task, events) = commands::log::one(&opened, name)?;
+                    render::log::one(manner, &task, &events);
+                }
+            }
+            Ok(0)
+        }
+        Command::Models => {
+            let listed = commands::models::models(&open(args)?).await?;
+            render::models::models(manner, &listed);
+            Ok(0)
+        }
+        Command::Doctor => {
+            let report = commands::doctor::doctor(&Environment::from_process(), &args.flags(), &here(args)).await;
+            render::doctor::doctor(manner, &report);
+            Ok(report.exit())
+        }
+        Command::Demo => {
+            let environment = Environment::from_process();
+            let scratch = demo::scratch(&environment)?;
+            render::demo::before(manner, &scratch);
+            watched(manner, |watch| demo::demo(&environment, &scratch, watch)).await
+        }
+        Command::Completions { shell } => {
+            render::bytes(&completions::script(*shell));
+            Ok(0)
+        }
+        Command::Man { page } => {
+            render::bytes(&man::page(*page).unwrap_or_default());
+            Ok(0)
+        }
+    }
+}
+
+/// Runs a task's work under the eyes of the person: progress, signals, and the result at the end.
+async fn watched<W>(manner: Manner, work: impl FnOnce(Watch) -> W) -> Result<u8, commands::Error>
+where
+    W: Future<Output = Result<TaskResult, commands::Error>>,
+{
+    let progress = Progress::new(manner);
+    let (stopper, stop) = Stopper::new();
+    signals::listen(stopper, manner)?;
+    let (deltas, mut streamed) = tokio::sync::mpsc::unbounded_channel();
+    let mut subscribers = vec![progress.subscriber()];
+    if manner.json {
+        subscribers.push(Box::new(move |event, _| render::data(manner, &render::json::event(event).to_string())));
+    }
+    let show = async {
+        while let Some(delta) = streamed.recv().await {
+            progress.delta(&delta);
+        }
+        std::future::pending::<()>().await;
+    };
+    let worked = tokio::select! {
+        worked = work(Watch { subscribers, deltas, stop }) => worked,
+        () = show => return Err(commands::Error::Bug("the display ended before the work")),
+        () = progress.break_silence() => return Err(commands::Error::Bug("the display ended before the work")),
+    };
+    progress.finish();
+    let result = worked?;
+    render::result::result(manner, &result);
+    Ok(result.exit)
+}
+
+/// The task to resume; asks where there are several and somebody can be asked.
+fn chosen(args: &Args, manner: Manner, choice: Choice) -> Result<Option<TaskId>, commands::Error> {
+    match choice {
+        Choice::Nothing => Ok(None),
+        Choice::Task(id) => Ok(Some(id)),
+        Choice::Several(tasks) => {
+            let ids = tasks.iter().map(|task| task.id).collect();
+            if args.common.no_input || manner.json || !render::can_ask() {
+                return Err(commands::Error::Several(ids));
+            }
+            Ok(Some(render::ask_which(&tasks).ok_or(commands::Error::Several(ids))?))
+        }
+    }
+}
+
+fn open(args: &Args) -> Result<Opened, commands::Error> {
+    Opened::new(Environment::from_process(), &args.flags(), &here(args))
+}
+
+fn here(args: &Args) -> PathBuf {
+    args.common.repo.clone().unwrap_or_else(|| PathBuf::from("."))
+}

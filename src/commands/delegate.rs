@@ -35,7 +35,7 @@ pub async fn delegate(opened: &Opened, delegation: &Delegation, watch: Watch) ->
     let catalog = proxy::catalog(&proxy, &opened.settings).await?;
     let model = proxy::pin_delegate(&catalog, &opened.settings)?;
     let journal = begin(opened, checkout, delegation, model, checks)?;
-    run(opened, checkout, &proxy, journal, watch).await
+    run(opened, checkout, &proxy, &[proxy.token().clone()], journal, watch).await
 }
 
 /// Begins the task: its first event is durable when this returns, and nothing else has been touched.

@@ -11,7 +11,7 @@ use serde_json::json;
 use super::{
     Error,
     delegate::{Delegation, begin},
-    open::Opened,
+    open::{Opened, for_git},
     result::TaskResult,
     run::{Watch, run},
     settings::{Environment, Flags},
@@ -41,7 +41,7 @@ pub struct Scratch {
 }
 
 /// Makes the scratch repository.
-pub fn scratch() -> Result<Scratch, Error> {
+pub fn scratch(environment: &Environment) -> Result<Scratch, Error> {
     let failed = |path: &Path| {
         let path = path.to_owned();
         move |source| Error::Write { path, source }
@@ -50,7 +50,7 @@ pub fn scratch() -> Result<Scratch, Error> {
     let dir = tempfile::Builder::new().prefix("nisse-demo-").tempdir_in(&temp).map_err(failed(&temp))?.keep();
     let repo = dir.join("repo");
     fs::create_dir(&repo).map_err(failed(&repo))?;
-    scratch::make(&repo, &[("mean.sh", PROGRAM), ("test.sh", TEST)], "A mean, and its test")?;
+    scratch::make(&repo, &[("mean.sh", PROGRAM), ("test.sh", TEST)], "A mean, and its test", &for_git(environment))?;
     Ok(Scratch { dir, repo })
 }
 
@@ -61,7 +61,7 @@ pub async fn demo(environment: &Environment, scratch: &Scratch, watch: Watch) ->
     let checkout = opened.checkout()?;
     let delegation = Delegation { brief: BRIEF.to_owned(), branch: None, base: None };
     let journal = begin(&opened, checkout, &delegation, model(), vec![CHECK.to_owned()])?;
-    run(&opened, checkout, &script(), journal, watch).await
+    run(&opened, checkout, &script(), &[], journal, watch).await
 }
 
 /// What is asked, for those who watch.

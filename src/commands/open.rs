@@ -5,6 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use secrecy::SecretString;
 use uuid::Uuid;
 
 use super::{
@@ -88,12 +89,25 @@ impl Opened {
         TaskId(Uuid::from_u128(0x7000_8000 << 64 | 0x8000 << 48 | u128::from(number)))
     }
 
+    /// The values of the passed variables that are named like secrets: commands see them, the model does not.
+    #[must_use]
+    pub fn passed_secrets(&self) -> Vec<SecretString> {
+        let is_secret = |name: &&String| {
+            let name = name.to_ascii_uppercase();
+            ["KEY", "TOKEN", "SECRET", "PASSWORD"].iter().any(|word| name.contains(word))
+        };
+        let passed = self.settings.commands.pass_env.value.iter().filter(is_secret);
+        passed.filter_map(|name| self.environment.get(name)?.to_str()).map(SecretString::from).collect()
+    }
+
     /// A path as the log keeps it.
     pub fn text_path(&self, path: &Path) -> Result<String, Error> {
         path.to_str().map(str::to_owned).ok_or_else(|| Error::PathNotText { path: path.to_owned() })
     }
 }
 
-fn for_git(environment: &Environment) -> repo::Environment {
+/// What git needs of the environment.
+#[must_use]
+pub fn for_git(environment: &Environment) -> repo::Environment {
     repo::Environment::new(environment.variables().iter().map(|(name, value)| (name.clone(), value.clone())))
 }

@@ -81,9 +81,9 @@ pub struct DiffStat {
     /// Files.
     pub files: usize,
     /// Lines added.
-    pub insertions: usize,
+    pub insertions: u64,
     /// Lines removed.
-    pub deletions: usize,
+    pub deletions: u64,
 }
 
 /// Tokens by kind.
@@ -155,7 +155,7 @@ impl TaskResult {
             worktree: (stands && Path::new(&started.worktree).exists()).then(|| started.worktree.clone()),
             artifacts: Artifacts { diff: artifact },
             diffstat: diff.map(|diff| DiffStat {
-                files: diff.files,
+                files: diff.files.len(),
                 insertions: diff.insertions,
                 deletions: diff.deletions,
             }),

@@ -67,5 +67,5 @@ pub async fn resume(opened: &Opened, id: TaskId, watch: Watch) -> Result<TaskRes
     }
     let proxy = proxy::connect(&opened.settings, &opened.environment)?;
     let journal = Journal::resume(log, opened.clock(), id, "resumed")?;
-    run(opened, &checkout, &proxy, journal, watch).await
+    run(opened, &checkout, &proxy, &[proxy.token().clone()], journal, watch).await
 }

@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use secrecy::SecretString;
+
 use super::{Error, open::Opened, result::TaskResult};
 use crate::{
     adapters::host::Local,
@@ -30,6 +32,7 @@ pub async fn run(
     opened: &Opened,
     checkout: &Checkout,
     llm: &dyn Llm,
+    secrets: &[SecretString],
     mut journal: Journal,
     watch: Watch,
 ) -> Result<TaskResult, Error> {
@@ -37,7 +40,8 @@ pub async fn run(
         journal.subscribe(subscriber);
     }
     let host = Local::new(Path::new(&journal.task().started.worktree), opened.environment.variables());
-    let secrets: Vec<_> = opened.settings.token(&opened.environment).into_iter().collect();
+    let mut secrets = secrets.to_vec();
+    secrets.extend(opened.passed_secrets());
     let mut env = Env {
         llm,
         host: &host,

@@ -42,6 +42,12 @@ pub fn branch_name(task: TaskId, brief: &str) -> String {
     name
 }
 
+/// Where a discarded task's commits are kept until they are pruned.
+#[must_use]
+pub fn discarded_ref(task: TaskId) -> String {
+    format!("refs/nisse/discarded/{task}")
+}
+
 /// A task's branch, whether its worktree stands or not.
 #[derive(Clone, Debug)]
 pub struct TaskBranch {
@@ -124,7 +130,7 @@ impl TaskBranch {
         if found.is_some() {
             refuse_elsewhere(self)?;
         }
-        let kept = format!("refs/nisse/discarded/{}", self.task);
+        let kept = discarded_ref(self.task);
         if self.checkout.store().reference(&kept)?.as_ref() != Some(tip) {
             self.checkout.git().call(["update-ref", &kept, &tip.0]).run()?;
         }

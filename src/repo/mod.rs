@@ -22,6 +22,7 @@ mod diff;
 mod excludes;
 pub mod git;
 mod restore;
+pub mod scratch;
 mod snapshot;
 mod staging;
 mod store;
@@ -34,7 +35,7 @@ use std::{
     time::Duration,
 };
 
-pub use branch::{TaskBranch, branch_name};
+pub use branch::{TaskBranch, branch_name, discarded_ref};
 pub use checkout::Checkout;
 pub use checkpoint::CheckpointRequest;
 pub use diff::{Diff, FileStat};

@@ -3,4 +3,5 @@
 
 mod domain_walk;
 mod generated;
+mod prefix;
 mod settings;

@@ -127,6 +127,12 @@ impl Proxy {
         })
     }
 
+    /// The token, for those who must mask it.
+    #[must_use]
+    pub fn token(&self) -> &SecretString {
+        &self.token
+    }
+
     /// What the proxy offers to this key. Only the two lists count; what is asked beside them may fail.
     ///
     /// # Errors

@@ -75,6 +75,16 @@ pub fn error(manner: Manner, report: &Report) {
     }
 }
 
+/// Says after a panic that it is a bug of ours, and that the log is whole.
+pub fn bug() {
+    let mut out = std::io::stderr();
+    let _ = writeln!(
+        out,
+        "error: this is a bug in nisse, not in your work\n  nothing is lost: `nisse resume` goes on from the last event\n  \
+         please report it with the lines above"
+    );
+}
+
 /// Whether somebody can be asked: the questions need a terminal on both sides.
 #[must_use]
 pub fn can_ask() -> bool {

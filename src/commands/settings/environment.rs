@@ -51,6 +51,14 @@ impl Environment {
         &self.variables
     }
 
+    /// The same without settings of ours but the tests' pins, and without the platform's directories.
+    #[must_use]
+    pub fn without_settings(&self) -> Self {
+        let ours = |name: &OsString| name.to_str().is_some_and(|n| n.starts_with("NISSE_") && !n.starts_with("NISSE_TEST_"));
+        let others = self.variables.iter().filter(|(name, _)| !ours(name));
+        Self::new(others.map(|(name, value)| (name.clone(), value.clone())), Directories::default())
+    }
+
     /// The value of one variable.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&OsStr> {

@@ -1,0 +1,363 @@
+//! Any prefix of a task's log can be resumed, and ends as if it had never been cut.
+//!
+//! A task is run to its end; then, for every event, its log is cut behind it, branch and worktree are set to the last
+//! checkpoint that the prefix names, and the loop is entered again with a model that answers by what a request holds.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+    sync::{Arc, Mutex},
+};
+
+use nisse::{
+    adapters::{
+        host::Local,
+        scripted::{Scripted, reply},
+    },
+    agent::{
+        env::{Env, Stopper},
+        mask::Mask,
+        roles, turn,
+    },
+    domain::{
+        caps::{Caps, Money},
+        event::{Event, EventKind, TaskStarted},
+        id::{CommitId, TaskId},
+        intent::{IntentKind, Status},
+        message::{Call, Part},
+        model::{PinnedModel, Prices, Route, Usage},
+        outcome::{Outcome, Pause},
+        task::Task,
+    },
+    log::{Access, Journal, Log},
+    ports::{
+        clock::Clock,
+        llm::{Message, Request},
+    },
+    repo::{Checkout, Environment, Worktree, WorktreeSpec},
+};
+use serde_json::{Value, json};
+
+const TASK: TaskId = TaskId(uuid::Uuid::from_u128(0x7000_8000_0000_0000_0042));
+const CLOCK: Clock = Clock::Fixed { at_ms: 1_796_000_000_000 };
+
+/// One reply of the scripted model.
+#[derive(Clone)]
+enum Reply {
+    Calls(Vec<(&'static str, Value)>),
+    Prose(&'static str),
+}
+
+struct Scenario {
+    replies: Vec<Reply>,
+    turns: u32,
+    outcome: &'static str,
+}
+
+fn calls(calls: &[(&'static str, Value)]) -> Reply {
+    Reply::Calls(calls.to_vec())
+}
+
+fn hand_back(succeeded: bool) -> (&'static str, Value) {
+    ("hand_back", json!({"changed": "a.txt", "now_true": "it is so", "next": "nothing", "succeeded": succeeded}))
+}
+
+/// A world of its own: a repository with unfinished work, a state directory, a place for logs.
+struct World {
+    _dir: tempfile::TempDir,
+    repo: PathBuf,
+    pristine: PathBuf,
+    worktree: PathBuf,
+    logs: PathBuf,
+    environment: Environment,
+}
+
+fn git(dir: &Path, args: &[&str]) -> String {
+    #[expect(clippy::disallowed_methods, reason = "tests look at repositories with git itself")]
+    let output = Command::new("git").arg("-C").arg(dir).args(args).output().unwrap();
+    assert!(output.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap().trim().to_owned()
+}
+
+fn copy(from: &Path, to: &Path) {
+    #[expect(clippy::disallowed_methods, reason = "a copy that keeps everything")]
+    let status = Command::new("cp").arg("-a").arg(from).arg(to).status().unwrap();
+    assert!(status.success());
+}
+
+#[expect(clippy::disallowed_methods, reason = "a test's own files")]
+fn write(path: PathBuf, text: &str) {
+    fs::write(path, text).unwrap();
+}
+
+impl World {
+    fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        let (repo, pristine) = (root.join("repo"), root.join("pristine"));
+        fs::create_dir(&repo).unwrap();
+        git(&repo, &["init", "-q", "-b", "main"]);
+        write(repo.join("a.txt"), "one\ntwo\n");
+        write(repo.join("b.txt"), "b\n");
+        git(&repo, &["add", "-A"]);
+        git(&repo, &["-c", "user.name=D", "-c", "user.email=d@example.invalid", "commit", "-qm", "base"]);
+        write(repo.join("unfinished.txt"), "mine\n");
+        copy(&repo, &pristine);
+        fs::create_dir(root.join("logs")).unwrap();
+        let environment = Environment::new([("PATH".into(), "/usr/local/bin:/usr/bin:/bin".into())]);
+        Self { repo, pristine, worktree: root.join("state/worktrees/t"), logs: root.join("logs"), environment, _dir: dir }
+    }
+
+    fn started(&self, turns: u32) -> TaskStarted {
+        let checkout = self.checkout();
+        TaskStarted {
+            role: roles::delegate(),
+            brief: "say three where it says two".to_owned(),
+            model: PinnedModel {
+                alias: "scripted".to_owned(),
+                backing: "test/scripted".to_owned(),
+                provider: "test".to_owned(),
+                route: Route::Normalized,
+                window: 100_000,
+                max_output: 4096,
+                tool_choice: false,
+                prices: Prices { input: Some(Money(1)), output: Some(Money(2)), ..Prices::default() },
+            },
+            caps: Caps { turns, tokens: 1 << 40, cost: None, time_ms: 1 << 40 },
+            checkout: self.repo.to_str().unwrap().to_owned(),
+            base: checkout.base().unwrap(),
+            branch: "nisse/prefix".to_owned(),
+            worktree: self.worktree.to_str().unwrap().to_owned(),
+            isolation: nisse::domain::checkout::Isolation::Worktree,
+            checks: vec!["grep -q three a.txt && touch left-by-the-check".to_owned()],
+            command_time_ms: 60_000,
+            deny: Vec::new(),
+            max_untracked: 1 << 20,
+            pass_env: Vec::new(),
+            keep_turns: false,
+        }
+    }
+
+    fn checkout(&self) -> Checkout {
+        Checkout::open(&self.repo, &self.environment).unwrap()
+    }
+
+    /// Back to the beginning, with the objects of `past` so that recorded commits can be found.
+    fn reset(&self, past: Option<&Path>) {
+        for dir in [&self.repo, &self.worktree] {
+            if dir.exists() {
+                fs::remove_dir_all(dir).unwrap();
+            }
+        }
+        copy(&self.pristine, &self.repo);
+        if let Some(past) = past {
+            copy(&past.join(".git/objects/."), &self.repo.join(".git/objects/"));
+        }
+    }
+
+    /// Enters the loop; gives the outcome, the events and the requests that were sent.
+    fn enter(&self, mut journal: Journal, replies: &[Reply]) -> (Outcome, Vec<Event>, Vec<Request>) {
+        let sent = Arc::new(Mutex::new(Vec::new()));
+        let model = {
+            let (sent, replies) = (Arc::clone(&sent), replies.to_vec());
+            Scripted::new(move |request| {
+                sent.lock().unwrap().push(request.clone());
+                Ok(reply(request, answer(request, &replies)))
+            })
+        };
+        let checkout = self.checkout();
+        let host = Local::new(&self.worktree, [("PATH", "/usr/local/bin:/usr/bin:/bin")]);
+        let (_stopper, stop) = Stopper::new();
+        let (deltas, _streamed) = tokio::sync::mpsc::unbounded_channel();
+        let mut env = Env {
+            llm: &model,
+            host: &host,
+            checkout: &checkout,
+            worktree: None,
+            mask: Mask::new(&[]),
+            stop,
+            deltas,
+        };
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+        let outcome = runtime.block_on(turn::run(&mut journal, &mut env)).unwrap();
+        let requests = std::mem::take(&mut *sent.lock().unwrap());
+        (outcome, journal.events().unwrap(), requests)
+    }
+
+    fn log(&self, name: &str) -> Log {
+        Log::open(&self.logs.join(name), Access::Write).unwrap().unwrap()
+    }
+
+    fn tree(&self) -> Option<String> {
+        let refs = git(&self.repo, &["for-each-ref", "--format=%(refname)", "refs/heads/nisse", "refs/nisse/discarded"]);
+        let name = refs.lines().next()?.to_owned();
+        Some(format!("{} {}", name, git(&self.repo, &["rev-parse", &format!("{name}^{{tree}}")])))
+    }
+}
+
+/// By the number of this task's turns that the request shows, which an empty reply would not be among.
+fn answer(request: &Request, replies: &[Reply]) -> Vec<Part> {
+    let shown = request.messages.iter().filter(|message| matches!(message, Message::Assistant { .. })).count();
+    match &replies[shown.min(replies.len() - 1)] {
+        Reply::Prose(text) => vec![Part::Text((*text).to_owned())],
+        Reply::Calls(calls) => calls
+            .iter()
+            .enumerate()
+            .map(|(index, (name, arguments))| {
+                let arguments = match arguments {
+                    Value::String(raw) => raw.clone(),
+                    other => other.to_string(),
+                };
+                Part::Call(Call::minted(request.turn, index, "", name, &arguments, &[]))
+            })
+            .collect(),
+    }
+}
+
+/// What must be equal: everything but what only a cut causes, and the numbers that such events shift.
+fn story(events: &[Event]) -> Vec<String> {
+    events
+        .iter()
+        .filter_map(|event| match &event.kind {
+            EventKind::ReplyReceived { turn, reply, .. } => Some(format!("{turn} {reply:?}")),
+            EventKind::WorktreeReady { .. }
+            | EventKind::Nudged { .. }
+            | EventKind::ToolResult(_)
+            | EventKind::EndingAccepted { .. }
+            | EventKind::TurnEnded { .. }
+            | EventKind::TaskEnded { .. } => Some(format!("{:?}", event.kind)),
+            EventKind::CheckRan { command, status, .. } => Some(format!("{command} {status:?}")),
+            _ => None,
+        })
+        .collect()
+}
+
+fn without_number(request: &Request) -> Request {
+    Request { id: String::new(), ..request.clone() }
+}
+
+fn every_prefix(scenario: &Scenario) {
+    let world = World::new();
+    let journal = Journal::begin(world.log("whole"), CLOCK, TASK, world.started(scenario.turns)).unwrap();
+    let (outcome, events, requests) = world.enter(journal, &scenario.replies);
+    assert_eq!(outcome.word(), scenario.outcome, "{outcome:?}");
+    let (whole_story, whole_tree) = (story(&events), world.tree());
+    let past = world.logs.join("past");
+    copy(&world.repo, &past);
+
+    for cut in 1..events.len() {
+        let prefix = &events[..cut];
+        let task = Task::fold(prefix).unwrap().unwrap();
+        world.reset(Some(&past));
+        if let Some(head) = &task.head {
+            stand(&world, &task, head);
+        }
+        let mut log = world.log(&cut.to_string());
+        log.append(prefix).unwrap();
+        let journal = Journal::resume(log, CLOCK, TASK, "resumed").unwrap();
+        let (resumed, after, sent) = world.enter(journal, &scenario.replies);
+        let at = format!("cut behind event {cut}: {:?}", events[cut - 1].kind);
+
+        let in_command = task.pending_intents().any(|intent| {
+            matches!(&intent.kind, IntentKind::Command { call, .. }
+                if task.unanswered().is_some_and(|open| open.id == *call))
+        });
+        if in_command {
+            assert!(matches!(resumed, Outcome::Paused { pause: Pause::Gated, .. }), "{at}: {resumed:?}");
+            continue;
+        }
+        assert_eq!(resumed, outcome, "{at}");
+        assert_eq!(story(&after), whole_story, "{at}");
+        assert_eq!(world.tree(), whole_tree, "{at}");
+        for request in sent {
+            let same = requests.iter().find(|whole| whole.turn == request.turn).unwrap();
+            assert_eq!(without_number(&request), without_number(same), "{at}");
+        }
+        let end = Task::fold(&after).unwrap().unwrap();
+        assert!(end.intents.iter().all(|intent| intent.status != Status::Pending), "{at}: {:?}", end.intents);
+        let lost = u64::from(task.request.is_some());
+        let whole = Task::fold(&events).unwrap().unwrap();
+        assert_eq!(end.requests, whole.requests + u32::try_from(lost).unwrap(), "{at}: nothing recorded is asked again");
+        assert!(end.spend.usage.total() >= whole.spend.usage.total(), "{at}: caps may come earlier, never later");
+    }
+}
+
+/// Branch and worktree as the prefix says.
+fn stand(world: &World, task: &Task, head: &CommitId) {
+    let spec = WorktreeSpec {
+        task: TASK,
+        path: world.worktree.clone(),
+        branch: task.started.branch.clone(),
+        start: head.clone(),
+    };
+    let worktree = Worktree::create(&world.checkout(), &spec).unwrap();
+    let settled = |kind: fn(&IntentKind) -> bool| {
+        task.intents.iter().any(|intent| kind(&intent.kind) && intent.status == Status::Settled)
+    };
+    if settled(|kind| matches!(kind, IntentKind::Discard { .. })) {
+        worktree.discard(head).unwrap();
+    }
+    if settled(|kind| matches!(kind, IntentKind::CleanUp)) {
+        worktree.remove_worktree().unwrap();
+    }
+}
+
+#[test]
+fn of_a_task_that_is_handed_back() {
+    every_prefix(&Scenario {
+        replies: vec![
+            calls(&[("read_file", json!({"path": "a.txt"})), ("write_file", json!({"path": "n.txt", "content": "n\n"}))]),
+            calls(&[("run_command", json!({"command": "echo more >> b.txt; echo said"}))]),
+            calls(&[("read_file", json!("not an object")), ("no_such_tool", json!({}))]),
+            Reply::Prose("I think that I am done."),
+            calls(&[hand_back(true), ("read_file", json!({"path": "b.txt"}))]),
+            calls(&[("edit_file", json!({"path": "a.txt", "old": "two", "new": "three"}))]),
+            calls(&[hand_back(true)]),
+        ],
+        turns: 30,
+        outcome: "handback",
+    });
+}
+
+#[test]
+fn of_a_task_that_is_capped() {
+    every_prefix(&Scenario {
+        replies: vec![
+            calls(&[("write_file", json!({"path": "n.txt", "content": "n\n"}))]),
+            calls(&[("search", json!({"pattern": "t[wh]"}))]),
+            calls(&[("list_files", json!({}))]),
+        ],
+        turns: 3,
+        outcome: "capped",
+    });
+}
+
+#[test]
+fn of_a_task_that_fails() {
+    every_prefix(&Scenario {
+        replies: vec![
+            calls(&[hand_back(true)]),
+            calls(&[("write_file", json!({"path": "n.txt", "content": "n\n"}))]),
+            calls(&[hand_back(false)]),
+        ],
+        turns: 30,
+        outcome: "failed",
+    });
+}
+
+#[test]
+fn a_lost_request_is_no_turn_but_is_charged_the_estimate() {
+    let world = World::new();
+    let journal = Journal::begin(world.log("whole"), CLOCK, TASK, world.started(30)).unwrap();
+    let (_, events, _) = world.enter(journal, &[calls(&[hand_back(false)])]);
+    let asked = events.iter().position(|event| matches!(event.kind, EventKind::RequestSent { .. })).unwrap();
+    let EventKind::RequestSent { estimated_input, max_output, .. } = events[asked].kind else { unreachable!() };
+    world.reset(None);
+    let mut log = world.log("cut");
+    log.append(&events[..=asked]).unwrap();
+    let resumed = Journal::resume(log, CLOCK, TASK, "resumed").unwrap();
+    let task = resumed.task();
+    assert_eq!(task.spend.usage, Usage { input: estimated_input, output: max_output / 8, ..Usage::default() });
+    assert_eq!(task.spend.turns, 0);
+}
