@@ -211,3 +211,220 @@ pub(super) fn unreadable(text: &str) -> Error {
 pub(super) fn told(refusal: String, reply: &Reply, reason: &str) -> String {
     [refusal, reply.text()].into_iter().find(|text| !text.trim().is_empty()).unwrap_or_else(|| reason.to_owned())
 }
+
+#[cfg(test)]
+mod tests {
+    use tokio::sync::mpsc::unbounded_channel;
+
+    use super::*;
+    use crate::{
+        adapters::litellm::{chat, conversation::empty, messages},
+        domain::{
+            message::Stop,
+            model::{AnsweredBy, Route},
+        },
+        ports::llm::Request,
+    };
+
+    const LIMITS: Limits = Limits { first_byte: Duration::from_secs(60), idle: Duration::from_secs(60) };
+
+    fn request() -> Request {
+        empty(Route::Normalized)
+    }
+
+    fn answered_by() -> AnsweredBy {
+        AnsweredBy { alias: "alias".to_owned(), backing: "backing".to_owned(), fallback: false }
+    }
+
+    async fn in_chunks<A: Assembly>(body: &[u8], size: usize, assembly: A) -> Result<Reply, Error> {
+        let chunks = body.chunks(size).map(|chunk| Ok::<_, String>(chunk.to_vec()));
+        let (deltas, _shown) = unbounded_channel();
+        read(stream::iter(chunks), LIMITS, Instant::now(), assembly, &deltas).await
+    }
+
+    async fn normalized(body: &str) -> Result<Reply, Error> {
+        in_chunks(body.as_bytes(), 7, chat::Reading::new(&request(), answered_by())).await
+    }
+
+    async fn native(body: &str) -> Result<Reply, Error> {
+        in_chunks(body.as_bytes(), 7, messages::Reading::new(&request(), answered_by())).await
+    }
+
+    /// A normalized stream of these `choices[0]` objects.
+    fn choices(choices: &[&str]) -> String {
+        let events = choices.iter().map(|choice| format!("data: {{\"choices\":[{choice}]}}\n\n"));
+        events.chain(["data: [DONE]\n\n".to_owned()]).collect()
+    }
+
+    /// A normalized stream with these `tool_calls` fragments, one an event.
+    fn fragments(fragments: &[&str], finish: &str) -> String {
+        let mut all: Vec<String> =
+            fragments.iter().map(|fragment| format!(r#"{{"delta":{{"tool_calls":[{fragment}]}}}}"#)).collect();
+        all.push(format!(r#"{{"delta":{{}},"finish_reason":"{finish}"}}"#));
+        choices(&all.iter().map(String::as_str).collect::<Vec<_>>())
+    }
+
+    fn calls(reply: &Reply) -> Vec<(String, Option<String>, String)> {
+        reply.calls().map(|call| (call.name.clone(), call.vendor_id.clone(), call.arguments.clone())).collect()
+    }
+
+    #[tokio::test]
+    async fn line_endings_marks_and_chunks_make_no_difference() {
+        let plain = choices(&[r#"{"delta":{"content":"häns 🔥"}}"#, r#"{"delta":{},"finish_reason":"stop"}"#]);
+        let variants = [
+            plain.clone(),
+            plain.replace('\n', "\r\n"),
+            format!("\u{feff}{plain}"),
+            format!("\n\n: a comment\n\n{plain}"),
+            plain.trim_end().to_owned(),
+        ];
+        for variant in &variants {
+            for size in [1, 2, 3, 5, 1 << 20] {
+                let reading = chat::Reading::new(&request(), answered_by());
+                let reply = in_chunks(variant.as_bytes(), size, reading).await.unwrap();
+                assert_eq!((reply.text().as_str(), reply.stop), ("häns 🔥", Stop::End), "{variant:?} by {size}");
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn a_new_id_at_the_same_index_starts_a_new_call() {
+        let body = fragments(
+            &[
+                r#"{"index":0,"id":"a","function":{"name":"one","arguments":"{\"x\":"}}"#,
+                r#"{"index":0,"function":{"arguments":"1}"}}"#,
+                r#"{"index":0,"id":"b","function":{"name":"two","arguments":"{}"}}"#,
+                r#"{"index":0,"id":"b","function":{"name":"two","arguments":""}}"#,
+                r#"{"index":0,"id":"old","function":{"name":"three","arguments":{"y":2}}}"#,
+            ],
+            "tool_calls",
+        );
+        let wanted = [("one", Some("a"), r#"{"x":1}"#), ("two", Some("b"), "{}"), ("three", None, r#"{"y":2}"#)];
+        let wanted: Vec<_> =
+            wanted.map(|(name, id, text)| (name.to_owned(), id.map(str::to_owned), text.to_owned())).into();
+        assert_eq!(calls(&normalized(&body).await.unwrap()), wanted);
+    }
+
+    #[tokio::test]
+    async fn calls_without_any_id_are_told_apart_by_their_names() {
+        let body = fragments(
+            &[
+                r#"{"index":0,"function":{"name":"one","arguments":"{\"x\":"}}"#,
+                r#"{"index":0,"function":{"name":"one","arguments":"1}"}}"#,
+                r#"{"index":0,"function":{"name":"one","arguments":"{\"x\":2}"}}"#,
+            ],
+            "tool_calls",
+        );
+        let reply = normalized(&body).await.unwrap();
+        assert_eq!(reply.calls().map(|call| call.arguments.as_str()).collect::<Vec<_>>(), [r#"{"x":1}"#, r#"{"x":2}"#]);
+    }
+
+    #[tokio::test]
+    async fn members_of_a_vendor_are_kept_with_their_call() {
+        let body = fragments(
+            &[r#"{"index":0,"id":"a","type":"function","function":{"name":"one","arguments":"{}","strict":null},
+                 "provider_specific_fields":{"thought_signature":"c2ln"}}"#
+                .replace('\n', "")
+                .as_str()],
+            "tool_calls",
+        );
+        let reply = normalized(&body).await.unwrap();
+        let vendor = reply.calls().next().unwrap().vendor.clone();
+        assert_eq!(vendor.as_deref(), Some(r#"{"provider_specific_fields":{"thought_signature":"c2ln"}}"#));
+    }
+
+    #[tokio::test]
+    async fn half_a_surrogate_pair_spoils_nothing() {
+        let body = choices(&[r#"{"delta":{"content":"a \ud83d b"}}"#, r#"{"delta":{},"finish_reason":"stop"}"#]);
+        assert_eq!(normalized(&body).await.unwrap().text(), "a \u{fffd} b");
+        let call = fragments(
+            &[
+                r#"{"index":0,"id":"a","function":{"name":"one","arguments":"{\"x\":\"\\ud8"}}"#,
+                r#"{"index":0,"function":{"arguments":"3d\"}"}}"#,
+            ],
+            "tool_calls",
+        );
+        assert_eq!(normalized(&call).await.unwrap().calls().next().unwrap().arguments, r#"{"x":"\ufffd"}"#);
+    }
+
+    #[tokio::test]
+    async fn what_is_not_whole_is_cut_and_what_is_no_reply_is_overload() {
+        let text = r#"{"delta":{"content":"Hello"}}"#;
+        let end = r#"{"delta":{},"finish_reason":"stop"}"#;
+        let call = r#"{"index":0,"id":"a","function":{"name":"one","arguments":"{}"}}"#;
+        for (body, wanted) in [
+            (choices(&[text, end]).replace("data: [DONE]\n\n", ""), Trouble::Cut),
+            (choices(&[text]), Trouble::Cut),
+            (choices(&[text, end]) + "never read", Trouble::Stopped), // whole
+            (fragments(&[call], "stop"), Trouble::Cut),
+            (choices(&[text, r#"{"delta":{},"finish_reason":"error"}"#]), Trouble::Cut),
+            (format!("data: {{\"choices\":[{text}]}}\n\ndata: {{\"choi"), Trouble::Cut),
+            (String::new(), Trouble::Overloaded),
+            (" \n\n".to_owned(), Trouble::Overloaded),
+            ("please log in".to_owned(), Trouble::Overloaded),
+            ("<!DOCTYPE html><h1>Hello</h1>".to_owned(), Trouble::Overloaded),
+            ("{\"choices\":[]}".to_owned(), Trouble::Overloaded),
+            ("{\"choices\":[{\"mess".to_owned(), Trouble::Overloaded),
+            ("[]".to_owned(), Trouble::Overloaded),
+            ("data: {\"choices\":[]}\n\ndata: [DONE]\n\n".to_owned(), Trouble::Overloaded),
+            ("data: nonsense\n\n".to_owned(), Trouble::Overloaded),
+            ("data: {\"error\":{\"message\":\"m\",\"code\":\"429\"}}\n\n".to_owned(), Trouble::RateLimited),
+            ("{\"error\":\"prompt is too long\"}".to_owned(), Trouble::ContextOverflow),
+        ] {
+            let trouble = normalized(&body).await.map_or_else(|error| error.trouble, |_| Trouble::Stopped);
+            assert_eq!(trouble, wanted, "{body}");
+        }
+        let start = "data: {\"type\":\"message_start\",\"message\":{\"usage\":{\"input_tokens\":9}}}\n\n";
+        let error = "data: {\"type\":\"error\",\"error\":{\"type\":\"rate_limit_error\",\"message\":\"m\"}}\n\n";
+        let block = "data: {\"type\":\"content_block_start\",\"index\":0,\
+                     \"content_block\":{\"type\":\"text\",\"text\":\"Hello\"}}\n\n";
+        let stop = "data: {\"type\":\"message_stop\"}\n\n";
+        for (body, wanted) in [
+            (format!("{start}{block}"), Trouble::Cut),
+            (format!("{start}{block}{stop}"), Trouble::Cut),
+            (format!("{start}{error}"), Trouble::RateLimited),
+            (format!("{start}{block}{error}"), Trouble::Cut),
+            (format!("data: {{\"type\":\"ping\"}}\n\n{stop}"), Trouble::Overloaded),
+            ("{\"type\":\"message\"}".to_owned(), Trouble::Overloaded),
+        ] {
+            assert_eq!(native(&body).await.unwrap_err().trouble, wanted, "{body}");
+        }
+    }
+
+    #[tokio::test]
+    async fn pings_are_no_content() {
+        let limits = Limits { first_byte: Duration::from_secs(60), idle: Duration::from_millis(50) };
+        let hello = "data: {\"type\":\"content_block_start\",\"index\":0,\
+                     \"content_block\":{\"type\":\"text\",\"text\":\"Hello\"}}\n\n";
+        let pings = stream::unfold((), |()| async {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+            Some((Ok::<_, String>(b"event: ping\ndata: {\"type\": \"ping\"}\n\n".to_vec()), ()))
+        });
+        let body = stream::iter([Ok(hello.as_bytes().to_vec())]).chain(pings);
+        let (deltas, _shown) = unbounded_channel();
+        let reading = messages::Reading::new(&request(), answered_by());
+        let error = read(body, limits, Instant::now(), reading, &deltas).await.unwrap_err();
+        assert_eq!(error.trouble, Trouble::Timeout);
+    }
+
+    #[tokio::test]
+    async fn silence_before_the_first_content_has_its_own_limit() {
+        let limits = Limits { first_byte: Duration::from_millis(50), idle: Duration::from_secs(60) };
+        for head in ["", "data: {\"choices\":[{\"delta\":{\"role\":\"assistant\",\"content\":\"\"}}]}\n\n"] {
+            let body = stream::iter([Ok::<_, String>(head.as_bytes().to_vec())]).chain(stream::pending());
+            let (deltas, _shown) = unbounded_channel();
+            let reading = chat::Reading::new(&request(), answered_by());
+            let error = read(body, limits, Instant::now(), reading, &deltas).await.unwrap_err();
+            assert_eq!(error.trouble, Trouble::Timeout, "{head}");
+        }
+    }
+
+    #[tokio::test]
+    async fn an_endless_reply_ends() {
+        let body = stream::repeat_with(|| Ok::<_, String>(vec![b'x'; 1 << 20]));
+        let (deltas, _shown) = unbounded_channel();
+        let reading = chat::Reading::new(&request(), answered_by());
+        let error = read(body, LIMITS, Instant::now(), reading, &deltas).await.unwrap_err();
+        assert!(error.message.contains("64 MiB"), "{error}");
+    }
+}
