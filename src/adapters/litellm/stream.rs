@@ -226,7 +226,7 @@ mod tests {
         ports::llm::Request,
     };
 
-    const LIMITS: Limits = Limits { first_byte: Duration::from_secs(60), idle: Duration::from_secs(60) };
+    const LIMITS: Limits = Limits { first_byte: Duration::from_mins(1), idle: Duration::from_mins(1) };
 
     fn request() -> Request {
         empty(Route::Normalized)
@@ -393,7 +393,7 @@ mod tests {
 
     #[tokio::test]
     async fn pings_are_no_content() {
-        let limits = Limits { first_byte: Duration::from_secs(60), idle: Duration::from_millis(50) };
+        let limits = Limits { first_byte: Duration::from_mins(1), idle: Duration::from_millis(50) };
         let hello = "data: {\"type\":\"content_block_start\",\"index\":0,\
                      \"content_block\":{\"type\":\"text\",\"text\":\"Hello\"}}\n\n";
         let pings = stream::unfold((), |()| async {
@@ -409,7 +409,7 @@ mod tests {
 
     #[tokio::test]
     async fn silence_before_the_first_content_has_its_own_limit() {
-        let limits = Limits { first_byte: Duration::from_millis(50), idle: Duration::from_secs(60) };
+        let limits = Limits { first_byte: Duration::from_millis(50), idle: Duration::from_mins(1) };
         for head in ["", "data: {\"choices\":[{\"delta\":{\"role\":\"assistant\",\"content\":\"\"}}]}\n\n"] {
             let body = stream::iter([Ok::<_, String>(head.as_bytes().to_vec())]).chain(stream::pending());
             let (deltas, _shown) = unbounded_channel();
