@@ -3,13 +3,16 @@
 //! Three things hold for both routes. The limits on silence run on *content*: a ping or a comment is no sign of life.
 //! A reply is whole or it is an error. And no body, however long or broken, does more than end in an error.
 
-use std::{fmt::Display, io::Cursor, time::Duration};
+use std::{error::Error as StdError, io::Cursor, time::Duration};
 
 use futures_util::{Stream, StreamExt as _, TryStreamExt as _, pin_mut, stream};
 use sse_stream::SseByteStream;
 use tokio::time::{Instant, timeout, timeout_at};
 
-use super::error::{failure, readable};
+use super::{
+    connect::innermost,
+    error::{failure, readable},
+};
 use crate::{
     domain::{message::Reply, model::Usage, upstream::Trouble},
     ports::llm::{Deltas, Error},
@@ -64,7 +67,7 @@ where
     A: Assembly,
     S: Stream<Item = Result<B, E>>,
     B: AsRef<[u8]>,
-    E: Display,
+    E: StdError + 'static,
 {
     match fill(body, limits, started, &mut assembly, deltas).await {
         Ok(()) => assembly.finish(),
@@ -83,7 +86,7 @@ where
     A: Assembly,
     S: Stream<Item = Result<B, E>>,
     B: AsRef<[u8]>,
-    E: Display,
+    E: StdError + 'static,
 {
     let mut size = 0usize;
     let body = body.map(move |chunk| match chunk {
@@ -94,7 +97,7 @@ where
             }
             Ok(Cursor::new(bytes.as_ref().to_vec()))
         }
-        Err(error) => Err(std::io::Error::other(error.to_string())),
+        Err(error) => Err(std::io::Error::other(innermost(&error).to_string())),
     });
     pin_mut!(body);
 
@@ -132,7 +135,7 @@ where
     let events =
         SseByteStream::new(stream::once(async { Ok(Cursor::new(head)) }).chain(body).chain(end)).map_err(|e| {
             // the transport's own words, without the parser's
-            std::error::Error::source(&e).map_or_else(|| e.to_string(), ToString::to_string)
+            StdError::source(&e).map_or_else(|| e.to_string(), ToString::to_string)
         });
     pin_mut!(events);
     let (mut deadline, mut limit) = (first_deadline, limits.first_byte);
@@ -214,6 +217,7 @@ pub(super) fn told(refusal: String, reply: &Reply, reason: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
     use tokio::sync::mpsc::unbounded_channel;
 
     use super::*;
@@ -237,7 +241,7 @@ mod tests {
     }
 
     async fn in_chunks<A: Assembly>(body: &[u8], size: usize, assembly: A) -> Result<Reply, Error> {
-        let chunks = body.chunks(size).map(|chunk| Ok::<_, String>(chunk.to_vec()));
+        let chunks = body.chunks(size).map(|chunk| Ok::<_, std::io::Error>(chunk.to_vec()));
         let (deltas, _shown) = unbounded_channel();
         read(stream::iter(chunks), LIMITS, Instant::now(), assembly, &deltas).await
     }
@@ -392,13 +396,83 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn no_beginning_of_a_reply_passes_for_the_reply() {
+        let chat = fragments(
+            &[
+                r#"{"index":0,"id":"a","function":{"name":"one","arguments":"{}"}}"#,
+                r#"{"index":1,"id":"b","function":{"name":"two","arguments":"{\"x\":1}"}}"#,
+            ],
+            "tool_calls",
+        );
+        let tool = r#"{"type":"tool_use","id":"a","name":"one","input":{}}"#;
+        let events = [
+            r#"{"type":"message_start","message":{"usage":{"input_tokens":9,"output_tokens":1}}}"#.to_owned(),
+            format!(r#"{{"type":"content_block_start","index":0,"content_block":{tool}}}"#),
+            r#"{"type":"content_block_delta","index":0,"delta":{"partial_json":"{\"x\":1}"}}"#.to_owned(),
+            r#"{"type":"message_delta","delta":{"stop_reason":"tool_use"},"usage":{"output_tokens":5}}"#.to_owned(),
+            r#"{"type":"message_stop"}"#.to_owned(),
+        ];
+        let messages: Vec<String> = events.iter().map(|event| format!("event: any\ndata: {event}\n\n")).collect();
+        let messages = messages.concat();
+        assert!(normalized(&chat).await.is_ok() && native(&messages).await.is_ok());
+        for (body, is_native) in [(&chat, false), (&messages, true)] {
+            for end in 0..body.trim_end().len() {
+                let cut = if is_native { native(&body[..end]).await } else { normalized(&body[..end]).await };
+                let trouble = cut.expect_err(&body[..end]).trouble;
+                assert!(matches!(trouble, Trouble::Cut | Trouble::Overloaded), "{trouble}: {}", &body[..end]);
+            }
+        }
+    }
+
+    fn any_json() -> impl Strategy<Value = serde_json::Value> {
+        let names = "type|index|delta|error|code|message|usage|choices|content|content_block|tool_calls|function|id|\
+                     name|arguments|input|stop_reason|finish_reason|partial_json|thinking|thinking_blocks|signature|\
+                     provider_specific_fields|prompt_tokens|output_tokens|input_tokens|text";
+        let words = "text|thinking|tool_use|message_start|content_block_start|content_block_delta|message_delta|stop|\
+                     tool_calls|[^a]{0,3}";
+        let leaf = prop_oneof![
+            Just(serde_json::Value::Null),
+            any::<bool>().prop_map(Into::into),
+            any::<f64>().prop_map(Into::into),
+            any::<i64>().prop_map(Into::into),
+            words.prop_map(Into::into),
+        ];
+        leaf.prop_recursive(5, 40, 6, move |inner| {
+            prop_oneof![
+                proptest::collection::vec(inner.clone(), 0..3).prop_map(Into::into),
+                proptest::collection::hash_map(names, inner, 0..6)
+                    .prop_map(|members| serde_json::Value::Object(members.into_iter().collect())),
+            ]
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn no_event_is_too_strange(events in proptest::collection::vec(any_json(), 0..6), last in ".{0,40}") {
+            let mut events_sent: Vec<String> = events.iter().map(|event| format!("data: {event}\n\n")).collect();
+            events_sent.push(last);
+            let body = events_sent.concat();
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+            runtime.block_on(async {
+                // what they are read as does not matter, and neither ends in a panic
+                let _ = normalized(&body).await;
+                let _ = native(&body).await;
+                for event in &events {
+                    let _ = normalized(&event.to_string()).await;
+                    let _ = native(&event.to_string()).await;
+                }
+            });
+        }
+    }
+
+    #[tokio::test]
     async fn pings_are_no_content() {
         let limits = Limits { first_byte: Duration::from_mins(1), idle: Duration::from_millis(50) };
         let hello = "data: {\"type\":\"content_block_start\",\"index\":0,\
                      \"content_block\":{\"type\":\"text\",\"text\":\"Hello\"}}\n\n";
         let pings = stream::unfold((), |()| async {
             tokio::time::sleep(Duration::from_millis(5)).await;
-            Some((Ok::<_, String>(b"event: ping\ndata: {\"type\": \"ping\"}\n\n".to_vec()), ()))
+            Some((Ok::<_, std::io::Error>(b"event: ping\ndata: {\"type\": \"ping\"}\n\n".to_vec()), ()))
         });
         let body = stream::iter([Ok(hello.as_bytes().to_vec())]).chain(pings);
         let (deltas, _shown) = unbounded_channel();
@@ -411,7 +485,7 @@ mod tests {
     async fn silence_before_the_first_content_has_its_own_limit() {
         let limits = Limits { first_byte: Duration::from_millis(50), idle: Duration::from_mins(1) };
         for head in ["", "data: {\"choices\":[{\"delta\":{\"role\":\"assistant\",\"content\":\"\"}}]}\n\n"] {
-            let body = stream::iter([Ok::<_, String>(head.as_bytes().to_vec())]).chain(stream::pending());
+            let body = stream::iter([Ok::<_, std::io::Error>(head.as_bytes().to_vec())]).chain(stream::pending());
             let (deltas, _shown) = unbounded_channel();
             let reading = chat::Reading::new(&request(), answered_by());
             let error = read(body, limits, Instant::now(), reading, &deltas).await.unwrap_err();
@@ -421,7 +495,7 @@ mod tests {
 
     #[tokio::test]
     async fn an_endless_reply_ends() {
-        let body = stream::repeat_with(|| Ok::<_, String>(vec![b'x'; 1 << 20]));
+        let body = stream::repeat_with(|| Ok::<_, std::io::Error>(vec![b'x'; 1 << 20]));
         let (deltas, _shown) = unbounded_channel();
         let reading = chat::Reading::new(&request(), answered_by());
         let error = read(body, LIMITS, Instant::now(), reading, &deltas).await.unwrap_err();
