@@ -90,8 +90,8 @@ fn tls_server() -> String {
     let address = format!("https://{}", listener.local_addr().unwrap());
     std::thread::spawn(move || {
         for connection in listener.incoming() {
-            let session = rustls::ServerConnection::new(Arc::clone(&config)).unwrap();
-            let mut stream = rustls::StreamOwned::new(session, connection.unwrap());
+            let tls = rustls::ServerConnection::new(Arc::clone(&config)).unwrap();
+            let mut stream = rustls::StreamOwned::new(tls, connection.unwrap());
             // an untrusted certificate ends it here
             let mut request = [0; 4096];
             if stream.read(&mut request).is_ok() {
