@@ -4,4 +4,5 @@
 mod domain_walk;
 mod generated;
 mod prefix;
+mod recordings;
 mod settings;

@@ -122,3 +122,86 @@ fn written_call(wire_id: &str, call: &Call) -> Result<String, Error> {
     }
     Ok(outer.end())
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::{
+        adapters::litellm::conversation::{after, assert_prefixes, empty},
+        domain::model::Route,
+    };
+
+    const REASONING: &str = r#"{ "reasoning_content" : "caf\u00e9" , "n" : 1.50 }"#;
+    const VENDOR: &str = r#"{"provider_specific_fields":{"sig" : "\u00e9"},"function":{"extra": 2.0}}"#;
+
+    #[test]
+    fn a_task_grows_by_suffixes_and_messages_come_last() {
+        let bodies: Vec<String> =
+            (0..6).map(|turns| body(&after(turns, Route::Normalized, REASONING, Some(VENDOR))).unwrap()).collect();
+        assert_prefixes(&bodies);
+        for body in &bodies {
+            let value: Value = serde_json::from_str(body).unwrap();
+            assert_eq!(value.as_object().unwrap().keys().next_back().map(String::as_str), Some("messages"));
+            assert!(!body.contains("cache_control"));
+        }
+    }
+
+    #[test]
+    fn the_head_says_what_the_proxy_must_know() {
+        let mut request = after(0, Route::Normalized, REASONING, None);
+        let head = |request: &Request| {
+            let mut value: Value = serde_json::from_str(&body(request).unwrap()).unwrap();
+            let value = value.as_object_mut().unwrap();
+            value.remove("messages");
+            value.remove("tools");
+            json!(value)
+        };
+        let plain = json!({"model": "alias", "max_tokens": 1024, "stream": true,
+            "stream_options": {"include_usage": true}, "num_retries": 0, "disable_fallbacks": true});
+        assert_eq!(head(&request), plain);
+        request.require_call = true;
+        request.fallbacks = true;
+        let mut forced = plain.clone();
+        forced.as_object_mut().unwrap().remove("disable_fallbacks");
+        forced["tool_choice"] = json!("required");
+        assert_eq!(head(&request), forced);
+        request.model.tool_choice = false;
+        assert_eq!(head(&request).get("tool_choice"), None);
+        let bare = Request { require_call: true, ..empty(Route::Normalized) };
+        assert_eq!(head(&bare).get("tool_choice"), None, "nothing to choose from");
+    }
+
+    #[test]
+    fn what_is_opaque_goes_back_byte_for_byte() {
+        let written = body(&after(1, Route::Normalized, REASONING, Some(VENDOR))).unwrap();
+        for raw in [
+            r#""reasoning_content" : "caf\u00e9" , "n" : 1.50"#,
+            r#""provider_specific_fields":{"sig" : "\u00e9"}"#,
+            r#""extra": 2.0"#,
+            r#""arguments":"{\"path\" : \"a\\u00e9\", \"n\": 1.50}""#,
+        ] {
+            assert!(written.contains(raw), "{raw} is not in {written}");
+        }
+        assert!(body(&after(1, Route::Normalized, "[]", None)).is_err());
+        assert!(body(&after(1, Route::Normalized, REASONING, Some("7"))).is_err());
+    }
+
+    #[test]
+    fn results_are_tool_messages_and_unreadable_arguments_an_empty_object() {
+        let mut request = after(2, Route::Normalized, REASONING, None);
+        if let Message::Assistant { parts, .. } = &mut request.messages[1]
+            && let AssistantPart::Call { call, .. } = &mut parts[2]
+        {
+            "{not json".clone_into(&mut call.arguments);
+        }
+        let value: Value = serde_json::from_str(&body(&request).unwrap()).unwrap();
+        let roles: Vec<&str> =
+            value["messages"].as_array().unwrap().iter().filter_map(|m| m["role"].as_str()).collect();
+        assert_eq!(roles, ["system", "user", "assistant", "tool", "assistant", "tool", "user"]);
+        assert_eq!(value["messages"][3], json!({"role": "tool", "tool_call_id": "toolu_1", "content": "text"}));
+        assert_eq!(value["messages"][2]["tool_calls"][0]["function"]["arguments"], "{}");
+        assert_eq!(value["messages"][2]["content"], "I look.");
+    }
+}

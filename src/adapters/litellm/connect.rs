@@ -10,17 +10,22 @@ use crate::{domain::upstream::Trouble, ports::llm};
 pub(super) fn no_response(error: reqwest::Error, url: &str) -> llm::Error {
     let trouble = trouble(&error);
     let error = error.without_url();
-    // the innermost words name the cause; the rest repeats that a request failed
-    let mut cause: &dyn StdError = &error;
-    while let Some(source) = cause.source() {
-        cause = source;
-    }
+    let cause = innermost(&error);
     let hint = if trouble == Trouble::BadCertificate {
         " (a private authority's certificate can be named in the configuration)"
     } else {
         ""
     };
     failure(trouble, format!("{url}: {cause}{hint}"))
+}
+
+/// The error's first cause, whose words name it; those around repeat that something failed.
+pub(super) fn innermost<'a>(error: &'a (dyn StdError + 'static)) -> &'a (dyn StdError + 'static) {
+    let mut cause = error;
+    while let Some(source) = cause.source() {
+        cause = source;
+    }
+    cause
 }
 
 fn trouble(error: &reqwest::Error) -> Trouble {

@@ -266,22 +266,25 @@ pub(super) fn readable(text: &str) -> String {
         let said = vendor.get("error")?.get("message")?.as_str()?.to_owned();
         Some(format!("{} {said}", before.trim_end_matches("b'").trim_end()))
     });
-    let (mut plain, mut in_tag) = (String::new(), false);
-    for c in unwrapped.as_deref().unwrap_or(own).chars() {
-        match c {
-            '<' => in_tag = true,
-            '>' if in_tag => {
-                in_tag = false;
-                plain.push(' ');
-            }
-            _ if in_tag => {}
-            c if c.is_control() => plain.push(' '),
-            c => plain.push(c),
-        }
-    }
-    // a lone `<` is no markup
-    let plain = if in_tag { own.to_owned() } else { plain };
-    plain.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(MAX_MESSAGE).collect()
+    let told = unwrapped.as_deref().unwrap_or(own);
+    let plain = if is_markup(told) { without_tags(told) } else { told.to_owned() };
+    let printable = plain.replace(char::is_control, " ");
+    printable.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(MAX_MESSAGE).collect()
+}
+
+fn is_markup(text: &str) -> bool {
+    ["</", "<!doctype", "<html"].iter().any(|mark| text.to_lowercase().contains(mark))
+}
+
+fn without_tags(text: &str) -> String {
+    let mut in_tag = false;
+    let outside = |c: char| {
+        let shown = !in_tag && c != '<';
+        in_tag = if in_tag { c != '>' } else { c == '<' };
+        // a tag parts words
+        if shown { c } else { ' ' }
+    };
+    text.chars().map(outside).collect()
 }
 
 /// The wait that headers ask for, the proxy's own before the vendor's: seconds, or a date, which is taken relative
@@ -371,7 +374,7 @@ mod tests {
                 "litellm.BadGatewayError: 502 Bad Gateway"
             }),
             (r#"A - b'{"error": {"message": "it\'s full"}}'"#, "A - it's full"),
-            ("1 < 2 and {3", "1 < 2 and {3"),
+            ("1 < 2 and {3 > 2", "1 < 2 and {3 > 2"),
         ] {
             assert_eq!(readable(given), wanted);
         }

@@ -152,3 +152,84 @@ fn assistant(parts: &[AssistantPart]) -> Result<Vec<Object>, Error> {
     }
     Ok(blocks)
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::{
+        adapters::litellm::conversation::{after, assert_prefixes},
+        domain::model::Route,
+    };
+
+    const THINKING: &str = r#"{"type": "thinking", "thinking": "caf\u00e9", "signature": "c2ln"}"#;
+
+    fn written(turns: u32) -> String {
+        body(&after(turns, Route::Native, THINKING, Some(r#"{"caller": {"type": "direct"}}"#))).unwrap()
+    }
+
+    #[test]
+    fn a_task_grows_by_suffixes_marks_aside_and_messages_come_last() {
+        let marked: Vec<String> = (0..6).map(written).collect();
+        for (turns, body) in marked.iter().enumerate() {
+            let value: Value = serde_json::from_str(body).unwrap();
+            assert_eq!(value.as_object().unwrap().keys().next_back().map(String::as_str), Some("messages"));
+            assert_eq!(body.matches("cache_control").count(), if turns == 0 { 3 } else { 4 }, "{body}");
+        }
+        let plain: Vec<String> =
+            marked.iter().map(|b| b.replace(r#","cache_control":{"type":"ephemeral"}"#, "")).collect();
+        assert_prefixes(&plain);
+    }
+
+    #[test]
+    fn results_come_first_in_a_user_message_and_a_word_joins_them() {
+        let value: Value = serde_json::from_str(&written(2)).unwrap();
+        let messages = value["messages"].as_array().unwrap();
+        let roles: Vec<&str> = messages.iter().filter_map(|message| message["role"].as_str()).collect();
+        assert_eq!(roles, ["user", "assistant", "user", "assistant", "user"]);
+        let last = json!([
+            {"type": "tool_result", "tool_use_id": "toolu_2", "content": "text", "is_error": true},
+            {"type": "text", "text": "Go on.", "cache_control": {"type": "ephemeral"}},
+        ]);
+        assert_eq!(messages[4]["content"], last);
+        assert_eq!(messages[2]["content"][0]["cache_control"], json!({"type": "ephemeral"}));
+        assert_eq!(value["system"][0]["cache_control"], json!({"type": "ephemeral"}));
+        assert_eq!(value["tools"][0].get("cache_control"), None);
+        assert_eq!(value["tools"][1]["cache_control"], json!({"type": "ephemeral"}));
+    }
+
+    #[test]
+    fn what_is_opaque_goes_back_byte_for_byte_in_its_place() {
+        let body = written(1);
+        for raw in [
+            r#"[{"type": "thinking", "thinking": "caf\u00e9", "signature": "c2ln"},{"type":"text""#,
+            r#""input":{"path" : "a\u00e9", "n": 1.50},"caller": {"type": "direct"}}"#,
+        ] {
+            assert!(body.contains(raw), "{raw} is not in {body}");
+        }
+        assert!(super::body(&after(1, Route::Native, "nonsense", None)).is_err());
+    }
+
+    #[test]
+    fn a_call_is_forced_only_where_that_works() {
+        let mut request = after(0, Route::Native, THINKING, None);
+        request.require_call = true;
+        assert!(body(&request).unwrap().contains(r#""tool_choice":{"type":"any"}"#));
+        let mut thinking = after(1, Route::Native, THINKING, None);
+        thinking.require_call = true;
+        assert!(!body(&thinking).unwrap().contains("tool_choice"));
+        request.model.tool_choice = false;
+        assert!(!body(&request).unwrap().contains("tool_choice"));
+    }
+
+    #[test]
+    fn a_text_without_a_visible_character_is_left_out() {
+        let mut request = after(1, Route::Native, THINKING, None);
+        if let Message::Assistant { parts, .. } = &mut request.messages[1] {
+            parts[1] = AssistantPart::Text("\n ".to_owned());
+        }
+        let value: Value = serde_json::from_str(&body(&request).unwrap()).unwrap();
+        assert_eq!(value["messages"][1]["content"].as_array().unwrap().len(), 2);
+    }
+}

@@ -18,6 +18,8 @@ pub mod catalog;
 pub mod chat;
 mod client;
 mod connect;
+#[cfg(test)]
+mod conversation;
 mod error;
 mod json;
 pub mod messages;
