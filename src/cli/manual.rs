@@ -31,7 +31,7 @@ Settings, later ones win:
 
 Variables:
   NISSE_LLM_BASE_URL       address of the LiteLLM proxy (proxy.base_url)
-  NISSE_LLM_TOKEN          its token (or proxy.token_command, proxy.token_file)
+  NISSE_LLM_TOKEN          its token (or proxy.token_command, .token_file)
   NISSE_ROLE_<ROLE>        a role's model (roles.delegate and so on)
   NISSE_STATE_DIR          where the log and the worktrees are
   NISSE_CONFIG             the settings file

@@ -2,5 +2,7 @@
 
 pub mod args;
 pub mod completions;
+pub mod error;
 pub mod man;
 mod manual;
+pub mod render;

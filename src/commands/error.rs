@@ -3,7 +3,7 @@
 //! `cli::error` maps each variant to a kind, a hint and an exit code; a new one does not compile until it has them.
 
 use super::{brief, proxy::BadRole, settings};
-use crate::{adapters::litellm, ports::llm};
+use crate::{adapters::litellm, ports::llm, repo};
 
 /// Why a use case could not be carried out.
 #[derive(Debug, thiserror::Error)]
@@ -25,6 +25,9 @@ pub enum Error {
         /// What it said.
         source: llm::Error,
     },
+    /// Something in the repository.
+    #[error(transparent)]
+    Repo(#[from] repo::Error),
     /// Roles without a usable model: all that are needed.
     #[error("{}", match .0.as_slice() {
         [one] => one.to_string(),
