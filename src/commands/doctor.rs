@@ -26,7 +26,7 @@ pub struct Report {
     /// What this document is.
     r#type: &'static str,
     /// The exit status that follows.
-    pub exit: u8,
+    exit: u8,
     /// The checks, in the order in which they were made.
     pub checks: Vec<Check>,
     /// Every setting with its source; none if they cannot be read.
@@ -71,6 +71,14 @@ pub struct Setting {
     pub source: String,
 }
 
+impl Report {
+    /// The exit status: 2 if something in the configuration is bad, else 1 if something in the environment is.
+    #[must_use]
+    pub fn exit(&self) -> u8 {
+        self.exit
+    }
+}
+
 impl From<Shown> for Setting {
     fn from(shown: Shown) -> Self {
         Self { key: shown.key, value: shown.value, source: shown.source.to_string() }
@@ -88,7 +96,7 @@ impl Check {
 }
 
 /// Checks everything. `directory` is where a run would start; `flags` are those that every command has.
-pub async fn run(environment: &Environment, flags: &Flags, directory: &Path) -> Report {
+pub async fn doctor(environment: &Environment, flags: &Flags, directory: &Path) -> Report {
     let mut checks = Vec::new();
     let root = repository(environment, directory, &mut checks);
     let settings = match Settings::load(environment, flags, root.as_deref()) {

@@ -80,7 +80,7 @@ pub struct Missing {
 ///
 /// # Errors
 /// The proxy cannot be reached, or not with these settings.
-pub async fn run(settings: &Settings, environment: &Environment) -> Result<Report, Error> {
+pub async fn models(settings: &Settings, environment: &Environment) -> Result<Report, Error> {
     let proxy = proxy::connect(settings, environment)?;
     let catalog = proxy::catalog(&proxy, settings).await?;
     Ok(report(settings.base_url()?, &catalog, settings))

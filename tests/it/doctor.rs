@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, ffi::OsString};
 
 use axum::{Json, Router, http::StatusCode, routing::get};
 use nisse::{
-    cli::{error::Report as Told, render},
+    cli::{error, render},
     commands::{
         doctor::{self, Report, Verdict},
         models,
@@ -61,7 +61,7 @@ impl Place {
     }
 
     async fn doctor(&self, variables: &[(&str, &str)]) -> Report {
-        doctor::run(&self.environment(variables), &Flags::default(), &self.repository()).await
+        doctor::doctor(&self.environment(variables), &Flags::default(), &self.repository()).await
     }
 
     fn settings(&self, variables: &[(&str, &str)]) -> Settings {
@@ -81,7 +81,7 @@ async fn a_sound_place_is_good_and_nothing_is_made() {
     let report = place.doctor(&variables).await;
     let bad: Vec<_> = report.checks.iter().filter(|check| check.verdict != Verdict::Good).collect();
     assert!(bad.is_empty(), "{bad:?}");
-    assert_eq!(report.exit, 0);
+    assert_eq!(report.exit(), 0);
     let subjects: Vec<_> = report.checks.iter().map(|check| check.subject).collect();
     assert_eq!(subjects, ["settings", "git", "repository", "state directory", "proxy", "delegate", "SQLite"]);
     let role = report.settings.iter().find(|setting| setting.key == "roles.delegate").unwrap();
@@ -107,7 +107,7 @@ async fn every_bad_role_is_told_at_once_with_what_is_near() {
         "{delegate:?}"
     );
     assert!(matches!(planner[..], [(Verdict::Warning, text)] if text.contains("how large the window")), "{planner:?}");
-    assert_eq!(report.exit, 2);
+    assert_eq!(report.exit(), 2);
     assert_eq!(found(&place.doctor(&base).await, "delegate")[0].0, Verdict::BadConfiguration);
 }
 
@@ -119,10 +119,10 @@ async fn what_a_weak_model_lacks_is_a_warning() {
     let told: Vec<_> = found(&report, "delegate").iter().map(|(_, text)| *text).collect();
     let warned = |words: &str| told.iter().any(|text| text.contains(words));
     assert!(warned("output ceiling of 16384") && warned("no tools") && warned("normalized way"), "{told:?}");
-    assert_eq!(report.exit, 0);
+    assert_eq!(report.exit(), 0);
     // a cap on what cannot be counted is not a warning
     let capped = place.doctor(&[&base[..], &[("NISSE_DELEGATE_MAX_COST", "1")]].concat()).await;
-    assert_eq!(capped.exit, 2);
+    assert_eq!(capped.exit(), 2);
 }
 
 #[tokio::test]
@@ -139,9 +139,9 @@ async fn a_proxy_that_is_down_is_told_from_a_key_that_is_refused() {
     ] {
         let variables = [("NISSE_LLM_BASE_URL", address), ("NISSE_LLM_TOKEN", "sk-token")];
         let report = place.doctor(&variables).await;
-        assert_eq!((found(&report, "proxy")[0].0, report.exit), (verdict, exit), "{report:?}");
-        let error = models::run(&place.settings(&variables), &place.environment(&variables)).await.unwrap_err();
-        let told = Told::new(&error);
+        assert_eq!((found(&report, "proxy")[0].0, report.exit()), (verdict, exit), "{report:?}");
+        let error = models::models(&place.settings(&variables), &place.environment(&variables)).await.unwrap_err();
+        let told = error::report(&error);
         assert_eq!((told.kind, told.exit), (kind, exit), "{told:?}");
         assert!(told.lines().len() <= 3);
     }
@@ -151,10 +151,10 @@ async fn a_proxy_that_is_down_is_told_from_a_key_that_is_refused() {
 async fn wrong_settings_and_no_repository_are_told_together() {
     let place = Place::new();
     let environment = place.environment(&[("NISSE_MAX_OUTPUT_TOKENS", "x"), ("NISSE_ROLE_DELGATE", "y")]);
-    let report = doctor::run(&environment, &Flags::default(), &place.0.path().join("home")).await;
+    let report = doctor::doctor(&environment, &Flags::default(), &place.0.path().join("home")).await;
     assert_eq!(found(&report, "settings").len(), 2);
     assert_eq!(found(&report, "repository")[0].0, Verdict::BadEnvironment);
-    assert_eq!(report.exit, 2);
+    assert_eq!(report.exit(), 2);
     assert!(report.settings.is_empty());
 }
 
@@ -167,7 +167,7 @@ async fn models_shows_what_the_proxy_says_and_nothing_else() {
         ("NISSE_ROLE_DELEGATE", "strong"),
         ("NISSE_ROLE_EXECUTOR", "weka"),
     ];
-    let report = models::run(&place.settings(&variables), &place.environment(&variables)).await.unwrap();
+    let report = models::models(&place.settings(&variables), &place.environment(&variables)).await.unwrap();
     let text = render::models::text(&report).replace(&address, "PROXY");
     insta::assert_snapshot!(text);
     let json = serde_json::to_value(&report).unwrap();
