@@ -31,11 +31,11 @@ Settings, later ones win:
 
 Variables:
   NISSE_LLM_BASE_URL       address of the LiteLLM proxy (proxy.base_url)
-  NISSE_LLM_TOKEN          its token (or proxy.token_command, proxy.token_file)
+  NISSE_LLM_TOKEN          its token (or proxy.token_command, .token_file)
   NISSE_ROLE_<ROLE>        a role's model (roles.delegate and so on)
   NISSE_STATE_DIR          where the log and the worktrees are
   NISSE_CONFIG             the settings file
-  NISSE_MAX_OUTPUT_TOKENS  output ceiling of a reply (max_output_tokens: 16384)
+  NISSE_MAX_OUTPUT_TOKENS  output ceiling of a reply (max_output_tokens)
   NISSE_<SECTION>_<KEY>    any other setting, as NISSE_DELEGATE_MAX_TURNS;
                            a list has one entry a line
   NO_COLOR                 no colour

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use super::{
     brief,
     proxy::BadRole,
-    settings::{self, state_dir},
+    settings,
 };
 use crate::{adapters::litellm, agent, domain::id::TaskId, log, ports::llm, repo};
 
@@ -43,9 +43,6 @@ pub enum Error {
         /// The model.
         alias: String,
     },
-    /// The state directory.
-    #[error(transparent)]
-    StateDir(#[from] state_dir::Error),
     /// The repository.
     #[error(transparent)]
     Repo(#[from] repo::Error),

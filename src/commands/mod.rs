@@ -1,8 +1,10 @@
 //! Use cases: what each subcommand does, without a word of how it is asked or shown.
 
+mod advice;
 pub mod brief;
 pub mod delegate;
 pub mod demo;
+pub mod doctor;
 mod error;
 pub mod log;
 pub mod models;
@@ -13,4 +15,4 @@ pub mod resume;
 pub mod run;
 pub mod settings;
 
-pub use error::Error;
+pub use self::{advice::advice, error::Error};

@@ -80,7 +80,7 @@ pub struct Missing {
 ///
 /// # Errors
 /// The proxy cannot be reached, or not with these settings.
-pub async fn run(settings: &Settings, environment: &Environment) -> Result<Report, Error> {
+pub async fn models(settings: &Settings, environment: &Environment) -> Result<Report, Error> {
     let proxy = proxy::connect(settings, environment)?;
     let catalog = proxy::catalog(&proxy, settings).await?;
     Ok(report(settings.base_url()?, &catalog, settings))
@@ -100,7 +100,8 @@ fn report(address: &str, catalog: &Catalog, settings: &Settings) -> Report {
             }),
         }
     }
-    let roles = |entry: &Entry| used.iter().filter(|(_, used)| used.alias == entry.alias).map(|(role, _)| *role).collect();
+    let roles =
+        |entry: &Entry| used.iter().filter(|(_, used)| used.alias == entry.alias).map(|(role, _)| *role).collect();
     let models = catalog.entries.iter().map(|entry| Row::new(entry, roles(entry))).collect();
     Report { v: 1, r#type: "models", proxy: address.to_owned(), models, missing, notes: catalog.notes.clone() }
 }

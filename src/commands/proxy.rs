@@ -103,32 +103,23 @@ pub enum BadRole {
     },
 }
 
-impl BadRole {
-    /// What to do about it.
-    #[must_use]
-    pub fn advice(&self) -> String {
-        match self {
-            Self::Unset(role) => format!(
-                "set roles.{role} in your settings or NISSE_ROLE_{}; `nisse models` lists what there is",
-                role.as_str().to_uppercase()
-            ),
-            Self::Unusable { trouble, alias, .. } => match trouble {
-                PinError::Unknown { near, .. } => match near.first() {
-                    Some(near) => format!("{near:?} in {}; `nisse models` lists what this key may use", alias.source),
-                    None => format!("`nisse models`, which lists what this key may use; set one in {}", alias.source),
-                },
-                PinError::NoWindow { alias } => format!("max_input_tokens under [models.{alias:?}] in your settings"),
-                PinError::NoProvider { alias } => format!("provider or route under [models.{alias:?}] in your settings"),
-            },
-        }
-    }
-}
-
 impl fmt::Display for BadRole {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Unset(role) => write!(f, "no model is set for the role {role}"),
-            Self::Unusable { role, alias, trouble } => write!(f, "role {role} (from {}): {trouble}", alias.source),
+            Self::Unusable { role, alias, trouble } => {
+                write!(f, "role {role} (from {}): ", alias.source)?;
+                match trouble {
+                    PinError::Unknown { alias, near } if near.is_empty() => {
+                        write!(f, "the proxy offers no model {alias:?} to this key")
+                    }
+                    PinError::Unknown { alias, near } => {
+                        write!(f, "the proxy offers no model {alias:?} to this key; near it are {}", near.join(", "))
+                    }
+                    PinError::NoWindow { alias } => write!(f, "nobody says how large the window of {alias:?} is"),
+                    PinError::NoProvider { alias } => write!(f, "nobody says which provider {alias:?} has"),
+                }
+            }
         }
     }
 }

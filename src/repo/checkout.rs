@@ -269,12 +269,17 @@ impl Settings {
 }
 
 /// Refuses a git program without `worktree add --lock --reason`.
-fn refuse_old(git: &Git) -> Result<(), Error> {
+/// The git program's version, if it is one that tasks can work with.
+pub fn git_version(environment: &Environment) -> Result<String, Error> {
+    refuse_old(&Git::new(environment.clone()))
+}
+
+fn refuse_old(git: &Git) -> Result<String, Error> {
     let found = git.call(["--version"]).line()?;
     let number = found.split_whitespace().nth(2).unwrap_or_default();
     let mut parts = number.split('.').map(|part| part.parse::<u32>().unwrap_or(0));
     let version = (parts.next().unwrap_or(0), parts.next().unwrap_or(0));
-    if version < (2, 34) { Err(Error::OldGit { found: number.to_owned() }) } else { Ok(()) }
+    if version < (2, 34) { Err(Error::OldGit { found: number.to_owned() }) } else { Ok(number.to_owned()) }
 }
 
 /// The sentence for what libgit2 does not read.

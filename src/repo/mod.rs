@@ -36,7 +36,7 @@ use std::{
 };
 
 pub use branch::{TaskBranch, branch_name, discarded_ref};
-pub use checkout::Checkout;
+pub use checkout::{Checkout, git_version};
 pub use checkpoint::CheckpointRequest;
 pub use diff::{Diff, FileStat};
 pub use git::Environment;

@@ -10,6 +10,7 @@ pub mod models;
 pub mod progress;
 pub mod result;
 pub mod story;
+mod table;
 
 use std::io::{IsTerminal as _, Write as _};
 
@@ -111,6 +112,11 @@ pub fn ask_which(tasks: &[Task]) -> Option<TaskId> {
 #[must_use]
 pub fn on_terminal() -> bool {
     std::io::stderr().is_terminal()
+}
+
+/// `text` without control characters: much of it was written by others, and must not steer a terminal.
+fn plain(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
 /// A number with its thousands apart: `12,345`.

@@ -67,7 +67,8 @@ pub(super) const KEYS: &[Key] = &[
         env: "NISSE_LLM_BASE_URL",
         project: false,
         set: |s, g| put(&mut s.proxy.base_url, g.text().map(Some), g),
-        show: |s| shown_if(&s.proxy.base_url, String::clone),
+        // what stands before an @ may be a password, although no such address is taken
+        show: |s| shown_if(&s.proxy.base_url, |url| url.rsplit('@').next().unwrap_or_default().to_owned()),
     },
     Key {
         name: "proxy.token_command",

