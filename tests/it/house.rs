@@ -134,9 +134,8 @@ fn the_server_refuses_every_kind_of_broken_request() {
         };
         let mut not_last = good.clone();
         not_last["user"] = json!("me");
-        let mut twice =
-            history(json!([brief(), reply(wire, "one", object), result(wire, "one"), reply(wire, "one", object)]));
-        twice = twice.trim_end_matches("]}").to_owned() + "," + &result(wire, "one").to_string() + "]}";
+        let turn = [reply(wire, "one", object), result(wire, "one")];
+        let twice = history(json!([brief(), turn[0], turn[1], turn[0], turn[1]]));
         let cases = [
             ("not strict JSON", r#"{"messages":["\ud83d"]}"#.to_owned()),
             ("not the last member", not_last.to_string()),

@@ -3,5 +3,12 @@
 #![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a panic is how a test fails")]
 #![expect(clippy::print_stderr, reason = "a failed test says how to run it by hand")]
 
+mod bad_replies;
+mod calls;
+mod caps;
+mod checks;
+mod delegate;
 mod house;
+mod stop;
 mod support;
+mod upstream;
