@@ -73,7 +73,7 @@ fn the_money_cap_ends_the_task() {
 #[test]
 fn the_time_cap_ends_a_request_in_its_middle() {
     for wire in Wire::BOTH {
-        let slow = Step::hand_back().delay(Duration::from_secs(600));
+        let slow = Step::hand_back().delay(Duration::from_mins(10));
         let env = TestEnvironment::new(wire, vec![slow]).with_running_clock();
         let result = env.delegate(&["--max-time", "3s"], "Be quick.").ends(4, "capped");
         env.assert_discarded(&result);

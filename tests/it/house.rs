@@ -10,12 +10,14 @@ use std::{
 
 use serde_json::{Value, json};
 
-use crate::support::{Asked, Checkout, Fingerprint, Finish, Piece, Script, Server, Step, TOKEN, Wire, wait_until};
+use crate::support::{
+    Asked, Checkout, Fingerprint, Finish, Piece, Script, Server, Step, TOKEN, Wire, transcript, wait_until,
+};
 
 /// Sends a request over a connection of its own; the status and the body, whole or as far as it came.
 fn send(server: &Server, request: &str) -> (u16, String) {
     let mut stream = TcpStream::connect(server.address()).unwrap();
-    stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    stream.set_read_timeout(Some(Duration::from_mins(1))).unwrap();
     stream.write_all(request.as_bytes()).unwrap();
     let mut answer = Vec::new();
     let _ = stream.read_to_end(&mut answer); // a cut is an error here, and what came before it is what counts
@@ -88,7 +90,7 @@ fn the_server_takes_a_faultless_conversation_and_streams_its_script() {
     for wire in Wire::BOTH {
         let server = Server::new(vec![
             Step::call("read_file", json!({"path": "a.txt"})).thinking("First look.", "sig=="),
-            Step::text("done"),
+            Step::text("done").finish(Finish::Stop),
         ]);
         let (status, answer) = ask(&server, wire, "r1", &body(wire, &json!([brief()])).to_string());
         assert_eq!(status, 200, "{answer}");
@@ -291,4 +293,23 @@ fn the_fingerprint_sees_content_modes_links_and_git_and_allows_what_is_ours() {
     expect("new.txt: new", &[]);
     checkout.write(".git/hooks/post-checkout", "evil");
     expect(".git/hooks/post-checkout: new", &["new.txt".to_owned()]);
+}
+
+#[test]
+fn a_transcript_shows_each_message_once_and_nothing_of_this_machine() {
+    let server = Server::new(Script::by_content(|_| Step::text("so")));
+    let said = json!({"role": "assistant", "content": "so"});
+    let told =
+        json!({"role": "user", "content": format!("Work in /world/w on {} at {}.", server.url(), "0a".repeat(20))});
+    for (nth, messages) in
+        [json!([told]), json!([told, said, brief()]), json!([told, said, brief()])].iter().enumerate()
+    {
+        ask(&server, Wire::Chat, &format!("r{nth}"), &body(Wire::Chat, messages).to_string());
+    }
+    let text = transcript(&server.requests(), "{\"duration_s\": 1.25}\n", "said\n", "/world");
+    assert!(text.contains("Work in [ROOT]/w on http://127.0.0.1:[PORT] at [COMMIT]."), "{text}");
+    assert!(text.contains("\"duration_s\": [TIME]") && text.contains("=== stderr\nsaid\n"), "{text}");
+    assert_eq!(text.matches("Work in").count(), 1, "{text}");
+    // once when it is new, once when the request is sent again
+    assert_eq!((text.matches("Read a.txt.").count(), text.matches("\"tools\"").count()), (2, 1), "{text}");
 }

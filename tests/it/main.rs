@@ -6,6 +6,7 @@
 mod bad_replies;
 mod calls;
 mod caps;
+mod cases;
 mod checks;
 mod delegate;
 mod house;

@@ -26,7 +26,7 @@ fn a_proxy_that_goes_down_interrupts_the_task_and_a_resume_finishes_it() {
             }
             let known = std::sync::Arc::clone(&known);
             // longer than the server takes to close its connections
-            Step::hand_back().before(move || known.get().expect("a switch").down()).delay(Duration::from_secs(600))
+            Step::hand_back().before(move || known.get().expect("a switch").down()).delay(Duration::from_mins(10))
         });
         let env = TestEnvironment::new(wire, script);
         assert!(switch.set(env.server.switch()).is_ok());

@@ -23,7 +23,6 @@ pub(crate) struct TestEnvironment {
     pub(crate) checkout: Checkout,
     /// The scripted proxy.
     pub(crate) server: Server,
-    wire: Wire,
     variables: RefCell<Vec<(String, String)>>,
     before: RefCell<Option<Fingerprint>>,
     may_add: RefCell<Vec<String>>,
@@ -61,7 +60,6 @@ impl TestEnvironment {
             directory: Some(directory),
             checkout,
             server,
-            wire,
             variables: RefCell::new(variables.map(|(name, value)| (name.to_owned(), value)).to_vec()),
             before: RefCell::default(),
             may_add: RefCell::default(),
@@ -73,11 +71,6 @@ impl TestEnvironment {
     /// The world's directory.
     pub(crate) fn root(&self) -> PathBuf {
         self.checkout.path().parent().expect("the checkout lies in it").to_owned()
-    }
-
-    /// The route by which the delegate is asked.
-    pub(crate) fn wire(&self) -> Wire {
-        self.wire
     }
 
     /// Sets a variable for the runs to come.
@@ -134,18 +127,32 @@ impl TestEnvironment {
 
     /// Starts `nisse` in the checkout with this stdin.
     pub(crate) fn start_with(&self, arguments: &[&str], stdin: Stdio) -> Running {
+        self.begin();
         let mut command = self.command(env!("CARGO_BIN_EXE_nisse"), arguments);
         command.stdin(stdin);
         let shown = self.shown(arguments);
         Running::start(command, shown)
     }
 
-    /// A program in this world, its output collected.
-    pub(crate) fn command(&self, program: &str, arguments: &[&str]) -> Command {
+    /// Starts `nisse` in the checkout on a terminal of its own; stdout and stderr come as one, as on a screen.
+    pub(crate) fn start_on_terminal(&self, arguments: &[&str]) -> Running {
+        self.begin();
+        let line = self.shown(arguments);
+        let mut command = self.command("script", &["--quiet", "--return", "--command", &line, "/dev/null"]);
+        command.stdin(Stdio::null());
+        Running::start(command, line)
+    }
+
+    /// Takes the checkout's state before the first process, and counts the processes.
+    fn begin(&self) {
         if self.before.borrow().is_none() {
             self.before.replace(Some(Fingerprint::of(self.checkout.path())));
         }
         self.started.set(self.started.get() + 1);
+    }
+
+    /// A program in this world, its output collected.
+    fn command(&self, program: &str, arguments: &[&str]) -> Command {
         let mut command = Command::new(program);
         command.args(arguments).current_dir(self.checkout.path()).env_clear().envs(self.environment());
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -212,10 +219,10 @@ impl TestEnvironment {
         if let Some(directory) = self.directory.take() {
             let _ = writeln!(text, "the test's directories are kept in {}", directory.keep().display());
         }
-        let requests: String = self.server.requests().iter().map(|asked| format!("{}\n", asked.raw)).collect();
-        let log = root.join("requests.jsonl");
-        if fs::write(&log, requests).is_ok() {
-            let _ = writeln!(text, "the requests are in {}", log.display());
+        let requests: Vec<String> = self.server.requests().into_iter().map(|asked| asked.raw).collect();
+        let kept = root.join("requests.jsonl");
+        if fs::write(&kept, requests.join("\n")).is_ok() {
+            let _ = writeln!(text, "the requests are in {}", kept.display());
         }
         for violation in self.server.violations() {
             let _ = writeln!(text, "wrong request: {violation}");

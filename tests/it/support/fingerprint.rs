@@ -7,7 +7,7 @@ use std::{
     path::Path,
 };
 
-use sha2::{Digest as _, Sha256};
+use nisse::domain::id::Hash;
 
 /// Places in `.git` where a task may add (never change or remove) something: its own refs with their logs, objects,
 /// and its worktree's entry.
@@ -72,8 +72,7 @@ fn walk(root: &Path, directory: &Path, entries: &mut BTreeMap<String, String>) {
             format!("special {mode:o}")
         } else {
             let bytes = fs::read(&path).expect("a file of the checkout");
-            let digest: String = Sha256::digest(&bytes).iter().take(8).map(|byte| format!("{byte:02x}")).collect();
-            format!("file {mode:o}, {} bytes, {digest}", bytes.len())
+            format!("file {mode:o}, {} bytes, {}", bytes.len(), Hash::of(&bytes))
         };
         entries.insert(name, state);
         if kind.is_dir() {

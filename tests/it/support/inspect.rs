@@ -69,7 +69,7 @@ pub(super) fn violations(asked: &Asked, headers: &HeaderMap, memory: &mut Memory
 /// The members that each request must have.
 fn members(asked: &Asked, found: &mut Vec<String>) {
     let body = &asked.body;
-    let last = body.as_object().and_then(|body| body.keys().last()).map(String::as_str);
+    let last = body.as_object().and_then(|body| body.keys().next_back()).map(String::as_str);
     if last != Some("messages") {
         found.push(format!("`messages` is not the last member but {last:?}"));
     }

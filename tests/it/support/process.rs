@@ -12,7 +12,7 @@ use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 use serde_json::Value;
 
 /// Far more than any run needs; a hang ends here.
-pub(crate) const DEADLINE: Duration = Duration::from_secs(180);
+pub(crate) const DEADLINE: Duration = Duration::from_mins(3);
 
 /// Waits until `holds`, and says whether it came to hold within `limit`.
 pub(crate) fn wait_until(limit: Duration, mut holds: impl FnMut() -> bool) -> bool {

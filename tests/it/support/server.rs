@@ -176,7 +176,7 @@ fn serve(shared: &Arc<Shared>, address: SocketAddr) -> SocketAddr {
         });
         runtime.shutdown_background();
     });
-    bound.recv_timeout(Duration::from_secs(60)).expect("the scripted server starts")
+    bound.recv_timeout(Duration::from_mins(1)).expect("the scripted server starts")
 }
 
 /// A listener; patient, since the one before it on the same port may not be gone yet.

@@ -3,18 +3,21 @@
 use regex::Regex;
 use serde_json::Value;
 
-use super::{Asked, Run};
+use super::{Asked, Wire};
 
-/// What the model was told and what stdout said. Of each request only what is new since the one before is shown: the
+/// What the model was told, and what the program wrote and said. Of each request only what is new since the one before is shown: the
 /// server has checked that the rest is the same.
 ///
 /// `root` is the world's directory; it, the port, commit ids and durations are replaced by their names.
-pub(crate) fn transcript(requests: &[Asked], run: &Run, root: &str) -> String {
+pub(crate) fn transcript(requests: &[Asked], stdout: &str, stderr: &str, root: &str) -> String {
     let mut text = String::new();
     let mut shown = 0;
     for (nth, asked) in requests.iter().enumerate() {
         let messages = asked.body["messages"].as_array().map(Vec::as_slice).unwrap_or_default();
-        text.push_str(&format!("=== request {nth} {:?}\n", asked.wire));
+        text.push_str(match asked.wire {
+            Wire::Chat => "=== request, normalized route\n",
+            Wire::Messages => "=== request, native route\n",
+        });
         if nth == 0 {
             let mut head = asked.body.clone();
             if let Some(head) = head.as_object_mut() {
@@ -30,9 +33,9 @@ pub(crate) fn transcript(requests: &[Asked], run: &Run, root: &str) -> String {
         shown = messages.len();
     }
     text.push_str("=== stdout\n");
-    text.push_str(&run.stdout);
+    text.push_str(stdout);
     text.push_str("=== stderr\n");
-    text.push_str(&run.stderr);
+    text.push_str(stderr);
     normalised(&text, root)
 }
 

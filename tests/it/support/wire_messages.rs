@@ -13,7 +13,9 @@ pub(super) fn stream(reply: &Reply, alias: &str, nth: usize) -> Vec<Piece> {
     let mut out = String::new();
     let mut event = |kind: &str, mut data: Value| {
         data["type"] = json!(kind);
-        out.push_str(&format!("event: {kind}\ndata: {data}\n\n"));
+        for line in ["event: ", kind, "\ndata: ", &data.to_string(), "\n\n"] {
+            out.push_str(line);
+        }
     };
     let message = json!({
         "id": "msg_test", "type": "message", "role": "assistant", "model": alias, "content": [],
