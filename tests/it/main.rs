@@ -10,6 +10,7 @@ mod cases;
 mod checks;
 mod delegate;
 mod house;
+mod proxy;
 mod stop;
 mod support;
 mod upstream;

@@ -233,8 +233,8 @@ impl TestEnvironment {
         for run in self.runs.borrow().iter() {
             let _ = writeln!(text, "{}", run.report());
         }
-        let test = thread::current().name().unwrap_or("?").to_owned();
-        let _ = writeln!(text, "the proxy lived in the test: cargo test --test it -- --exact {test}");
+        let name = thread::current().name().unwrap_or("?").to_owned();
+        let _ = writeln!(text, "the proxy lived in the test: cargo test --test it -- --exact {name}");
         eprintln!("{text}");
     }
 }
