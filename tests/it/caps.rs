@@ -1,0 +1,116 @@
+//! Caps are hard: each ends the task where it says, and a resume does not start them anew.
+
+use std::time::Duration;
+
+use serde_json::json;
+
+use crate::support::{Finish, Script, Step, TestEnvironment, Wire};
+
+/// Writes another file in each turn, for ever.
+fn busy() -> Script {
+    Script::by_content(|asked| {
+        let path = format!("f{}.txt", asked.replies());
+        Step::call("write_file", json!({"path": path, "content": "x\n"}))
+    })
+}
+
+#[test]
+fn a_cap_of_n_turns_allows_n_replies() {
+    for wire in Wire::BOTH {
+        let env = TestEnvironment::new(wire, busy());
+        let result = env.delegate(&["--max-turns", "3"], "Write for ever.").ends(4, "capped");
+        assert_eq!((env.server.requests().len(), &result["turns"]), (3, &json!(3)));
+        env.assert_discarded(&result);
+        let kept = format!("refs/nisse/discarded/{}", result["task"].as_str().unwrap());
+        assert!(env.checkout.file_at(&kept, "f2.txt").is_some(), "the last turn's work is not kept");
+    }
+}
+
+#[test]
+fn the_ending_call_may_stand_in_the_last_turn() {
+    for wire in Wire::BOTH {
+        let script = vec![Step::call("write_file", json!({"path": "b.txt", "content": "b\n"})), Step::hand_back()];
+        let env = TestEnvironment::new(wire, script);
+        env.delegate(&["--max-turns", "2"], "Make b.txt.").ends(0, "handback");
+    }
+}
+
+#[test]
+fn the_reply_that_reaches_the_token_cap_is_charged_and_runs_nothing() {
+    for wire in Wire::BOTH {
+        let touched = Step::call("write_file", json!({"path": "b.txt", "content": "b\n"})).usage(30_000, 20);
+        let ending =
+            Step::call("write_file", json!({"path": "c.txt", "content": "c\n"})).and_hand_back().usage(30_000, 20);
+        let env = TestEnvironment::new(wire, vec![touched, ending]);
+        let result = env.delegate(&["--max-tokens", "60000"], "Make b.txt.").ends(4, "capped");
+        assert_eq!(result["tokens"]["input"], 60_000, "the reply that broke the cap was paid for: {result}");
+        let kept = format!("refs/nisse/discarded/{}", result["task"].as_str().unwrap());
+        assert!(env.checkout.file_at(&kept, "b.txt").is_some());
+        assert_eq!(env.checkout.file_at(&kept, "c.txt"), None, "a call of the reply that broke the cap ran");
+    }
+}
+
+#[test]
+fn no_request_is_sent_whose_input_alone_would_reach_the_cap() {
+    for wire in Wire::BOTH {
+        let env = TestEnvironment::new(wire, busy());
+        env.delegate(&["--max-tokens", "50"], "Write for ever.").ends(4, "capped");
+        assert_eq!(env.server.requests().len(), 0);
+    }
+}
+
+#[test]
+fn the_money_cap_ends_the_task() {
+    for wire in Wire::BOTH {
+        let env = TestEnvironment::new(wire, busy());
+        // a reply costs 1000 × 1e-6 + 50 × 2e-6 = 0.0011
+        let result = env.delegate(&["--max-cost", "0.0022"], "Write for ever.").ends(4, "capped");
+        assert_eq!(env.server.requests().len(), 2);
+        assert!((result["cost_usd"].as_f64().unwrap() - 0.0022).abs() < 1e-9, "{result}");
+    }
+}
+
+#[test]
+fn the_time_cap_ends_a_request_in_its_middle() {
+    for wire in Wire::BOTH {
+        let slow = Step::hand_back().delay(Duration::from_mins(10));
+        let env = TestEnvironment::new(wire, vec![slow]).with_running_clock();
+        let result = env.delegate(&["--max-time", "3s"], "Be quick.").ends(4, "capped");
+        env.assert_discarded(&result);
+    }
+}
+
+#[test]
+fn the_time_cap_ends_a_command_in_its_middle() {
+    for wire in Wire::BOTH {
+        let slow = Step::call("run_command", json!({"command": "sleep 600"}));
+        let env = TestEnvironment::new(wire, vec![slow]).with_running_clock();
+        let result = env.delegate(&["--max-time", "3s"], "Be quick.").ends(4, "capped");
+        env.assert_discarded(&result);
+    }
+}
+
+#[test]
+fn a_resume_goes_on_counting() {
+    for wire in Wire::BOTH {
+        let mut steps: Vec<Step> =
+            (0..2).map(|n| Step::call("write_file", json!({"path": format!("f{n}.txt"), "content": "x\n"}))).collect();
+        steps.push(Step::error(429, &[("retry-after", "86400")], "throttling_error", "Rate limit exceeded."));
+        steps.push(Step::call("write_file", json!({"path": "f3.txt", "content": "x\n"})));
+        let env = TestEnvironment::new(wire, steps);
+        env.delegate(&["--max-turns", "3"], "Write for ever.").ends(5, "interrupted");
+        let result = env.run(&["resume", "--json"]).ends(4, "capped");
+        assert_eq!(result["turns"], 3);
+    }
+}
+
+#[test]
+fn a_reply_without_usage_is_charged_the_estimate() {
+    for wire in Wire::BOTH {
+        let step = || Step::call("write_file", json!({"path": "b.txt", "content": "b\n"})).no_usage();
+        let env = TestEnvironment::new(wire, vec![step(), Step::hand_back().no_usage().finish(Finish::Calls)]);
+        let result = env.delegate(&[], "Make b.txt.").ends(0, "handback");
+        assert!(result["tokens"]["input"].as_u64().unwrap() > 200, "nothing was charged: {result}");
+        assert!(result["tokens"]["output"].as_u64().unwrap() >= 2 * 4096 / 8, "no estimate: {result}");
+    }
+}

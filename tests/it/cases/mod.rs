@@ -1,0 +1,6 @@
+//! What went wrong for users of other agents, replayed on both routes.
+
+mod commands;
+mod lost_work;
+mod model_output;
+mod resume;

@@ -1,0 +1,79 @@
+//! The person stops a task: it ends soon, leaves no process, and goes on where it was.
+
+use std::{fs, time::Duration};
+
+use rustix::process::Signal;
+use serde_json::json;
+
+use crate::support::{Script, Step, TestEnvironment, Wire, is_alive, wait_until};
+
+/// Long enough for a busy machine; a stop is promised within 5 s.
+const SOON: Duration = Duration::from_mins(1);
+
+#[test]
+fn a_stop_in_a_command_ends_it_and_the_call_is_answered() {
+    for wire in Wire::BOTH {
+        let scratch = tempfile::tempdir().unwrap();
+        let pid_file = scratch.path().join("pid");
+        let command = format!("echo $$ > {0}.new; mv {0}.new {0}; exec sleep 600", pid_file.display());
+        let env = TestEnvironment::new(
+            wire,
+            Script::ByHistory(vec![
+                Step::call("write_file", json!({"path": "b.txt", "content": "b\n"})),
+                Step::call("run_command", json!({"command": command}))
+                    .and_call("run_command", json!({"command": "touch late.txt"})),
+                Step::hand_back(),
+            ]),
+        );
+        let running = env.start(&["delegate", "--json", "Make b.txt."]);
+        assert!(wait_until(SOON, || pid_file.exists()), "the command did not begin");
+        let pid: i32 = fs::read_to_string(&pid_file).unwrap().trim().parse().unwrap();
+        running.signal(Signal::TERM);
+        let stopped = env.finish(running).ends(7, "stopped");
+        assert!(wait_until(SOON, || !is_alive(pid)), "the command lives on");
+        env.assert_checkout_unchanged();
+
+        let result = env.run(&["resume", "--json"]).ends(0, "handback");
+        assert_eq!(result["task"], stopped["task"]);
+        let answers = env.server.requests()[2].last_answers();
+        assert_eq!(answers.len(), 2, "{answers:?}");
+        assert!(answers[0].text.contains("stop"), "{answers:?}");
+        assert_eq!(env.on_branch(&result, "late.txt"), None, "a call behind the stopped one ran");
+    }
+}
+
+#[test]
+fn a_stop_in_a_request_drops_it_and_the_resume_asks_again() {
+    for signal in [Signal::TERM, Signal::INT, Signal::HUP] {
+        for wire in Wire::BOTH {
+            let scratch = tempfile::tempdir().unwrap();
+            let asked = scratch.path().join("asked");
+            let seen = asked.clone();
+            let script = Script::by_content(move |request| {
+                if request.replies() == 0 {
+                    return Step::call("write_file", json!({"path": "b.txt", "content": "b\n"}));
+                }
+                if seen.exists() {
+                    return Step::hand_back();
+                }
+                let seen = seen.clone();
+                Step::hand_back().before(move || fs::write(&seen, "").unwrap()).delay(Duration::from_mins(10))
+            });
+            let env = TestEnvironment::new(wire, script);
+            let running = env.start(&["delegate", "--json", "Make b.txt."]);
+            assert!(wait_until(SOON, || asked.exists()), "the request was not sent");
+            running.signal(signal);
+            let run = env.finish(running);
+            let stopped = run.ends(7, "stopped");
+            let hint = format!("nisse resume {}", stopped["task"].as_str().unwrap());
+            assert!(run.stderr.contains(&hint), "the way on is not named\n{}", run.report());
+
+            let result = env.run(&["resume", "--json", stopped["task"].as_str().unwrap()]).ends(0, "handback");
+            let requests = env.server.requests();
+            assert_eq!(requests.len(), 3);
+            assert_eq!(requests[1].body["messages"], requests[2].body["messages"], "the same is asked again");
+            let charged = result["tokens"]["input"].as_u64().unwrap();
+            assert!(charged > 2000, "the dropped request is not charged: {charged}");
+        }
+    }
+}

@@ -1,0 +1,256 @@
+//! A world for one test: private directories, a cleared environment, a pinned clock and ids, a checkout, a proxy.
+//!
+//! When it goes out of scope it asserts what every test means: the checkout is byte for byte what it was, and no
+//! request was wrong. When a test fails, it keeps the directories and prints how to run the same by hand.
+
+use std::{
+    cell::{Cell, RefCell},
+    fs,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+    thread,
+};
+
+use super::{Checkout, Fingerprint, Run, Script, Server, Wire, process::Running, server::TOKEN};
+
+/// The moment at which the clock stands still: 2026-11-29, 00:00 UTC.
+const CLOCK_MS: &str = "1795910400000";
+
+/// The world.
+pub(crate) struct TestEnvironment {
+    directory: Option<tempfile::TempDir>,
+    /// The person's repository: one commit with `a.txt`, unless the test adds to it.
+    pub(crate) checkout: Checkout,
+    /// The scripted proxy.
+    pub(crate) server: Server,
+    variables: RefCell<Vec<(String, String)>>,
+    before: RefCell<Option<Fingerprint>>,
+    may_add: RefCell<Vec<String>>,
+    runs: RefCell<Vec<Run>>,
+    started: Cell<u32>,
+}
+
+impl TestEnvironment {
+    /// A world whose delegate is asked by `wire` and answers as `script` says.
+    pub(crate) fn new(wire: Wire, script: impl Into<Script>) -> Self {
+        let directory = tempfile::Builder::new().prefix("nisse-test-").tempdir().expect("a temporary directory");
+        let root = fs::canonicalize(directory.path()).expect("the temporary directory");
+        for name in ["home", "run"] {
+            fs::create_dir(root.join(name)).expect("a private directory");
+        }
+        let checkout = Checkout::new(&root.join("checkout"));
+        checkout.write("a.txt", "a\n").commit("base");
+        let server = Server::new(script);
+        let at = |name: &str| root.join(name).to_str().expect("a path in UTF-8").to_owned();
+        let variables = [
+            ("PATH", std::env::var("PATH").expect("PATH")),
+            ("HOME", at("home")),
+            ("XDG_CONFIG_HOME", at("home/config")),
+            ("XDG_STATE_HOME", at("home/state")),
+            ("XDG_DATA_HOME", at("home/data")),
+            ("XDG_CACHE_HOME", at("home/cache")),
+            ("XDG_RUNTIME_DIR", at("run")),
+            ("NISSE_STATE_DIR", at("state")),
+            ("NISSE_LLM_BASE_URL", server.url()),
+            ("NISSE_LLM_TOKEN", TOKEN.to_owned()),
+            ("NISSE_ROLE_DELEGATE", wire.alias().to_owned()),
+            ("NISSE_TEST_CLOCK", CLOCK_MS.to_owned()),
+        ];
+        Self {
+            directory: Some(directory),
+            checkout,
+            server,
+            variables: RefCell::new(variables.map(|(name, value)| (name.to_owned(), value)).to_vec()),
+            before: RefCell::default(),
+            may_add: RefCell::default(),
+            runs: RefCell::default(),
+            started: Cell::default(),
+        }
+    }
+
+    /// The world's directory.
+    pub(crate) fn root(&self) -> PathBuf {
+        self.checkout.path().parent().expect("the checkout lies in it").to_owned()
+    }
+
+    /// Sets a variable for the runs to come.
+    pub(crate) fn set(&self, name: &str, value: &str) -> &Self {
+        let mut variables = self.variables.borrow_mut();
+        variables.retain(|(known, _)| known != name);
+        variables.push((name.to_owned(), value.to_owned()));
+        drop(variables);
+        self
+    }
+
+    /// Lets the clock run.
+    pub(crate) fn with_running_clock(self) -> Self {
+        self.variables.borrow_mut().retain(|(name, _)| name != "NISSE_TEST_CLOCK");
+        self
+    }
+
+    /// A further place in the checkout where the task may add something, as `.git/refs/heads/mine`.
+    pub(crate) fn may_add(&self, place: &str) -> &Self {
+        self.may_add.borrow_mut().push(place.to_owned());
+        self
+    }
+
+    /// The person changes a file of the checkout while a task runs: it is no longer expected to be what it was.
+    /// To be called before the first run, which is when the checkout's state is taken.
+    pub(crate) fn person_will_change(&self, file: &str) -> &Self {
+        let mut before = Fingerprint::of(self.checkout.path());
+        before.forget(file);
+        self.before.replace(Some(before));
+        self.may_add(file)
+    }
+
+    /// Runs `nisse delegate --json … BRIEF` in the checkout.
+    pub(crate) fn delegate(&self, options: &[&str], brief: &str) -> Run {
+        self.run(&[&["delegate", "--json"], options, &[brief]].concat())
+    }
+
+    /// Runs `nisse` in the checkout to its end.
+    pub(crate) fn run(&self, arguments: &[&str]) -> Run {
+        self.finish(self.start(arguments))
+    }
+
+    /// Waits for the end of a run that was started.
+    pub(crate) fn finish(&self, running: Running) -> Run {
+        let run = running.finish();
+        self.runs.borrow_mut().push(run.clone());
+        run
+    }
+
+    /// Starts `nisse` in the checkout, without a terminal and with nothing on stdin.
+    pub(crate) fn start(&self, arguments: &[&str]) -> Running {
+        self.start_with(arguments, Stdio::null())
+    }
+
+    /// Starts `nisse` in the checkout with this stdin.
+    pub(crate) fn start_with(&self, arguments: &[&str], stdin: Stdio) -> Running {
+        self.begin();
+        let mut command = self.command(env!("CARGO_BIN_EXE_nisse"), arguments);
+        command.stdin(stdin);
+        let shown = self.shown(arguments);
+        Running::start(command, shown)
+    }
+
+    /// Starts `nisse` in the checkout on a terminal of its own; stdout and stderr come as one, as on a screen.
+    pub(crate) fn start_on_terminal(&self, arguments: &[&str]) -> Running {
+        self.begin();
+        let line = self.shown(arguments);
+        let mut command = self.command("script", &["--quiet", "--return", "--command", &line, "/dev/null"]);
+        command.stdin(Stdio::null());
+        Running::start(command, line)
+    }
+
+    /// Takes the checkout's state before the first process, and counts the processes.
+    fn begin(&self) {
+        if self.before.borrow().is_none() {
+            self.before.replace(Some(Fingerprint::of(self.checkout.path())));
+        }
+        self.started.set(self.started.get() + 1);
+    }
+
+    /// A program in this world, its output collected.
+    fn command(&self, program: &str, arguments: &[&str]) -> Command {
+        let mut command = Command::new(program);
+        command.args(arguments).current_dir(self.checkout.path()).env_clear().envs(self.environment());
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    }
+
+    /// The variables of the last process started; each has ids of its own, so that tasks of one world never share one.
+    fn environment(&self) -> Vec<(String, String)> {
+        let mut variables = self.variables.borrow().clone();
+        variables.push(("NISSE_TEST_IDS".to_owned(), (self.started.get() * 0x100).to_string()));
+        variables
+    }
+
+    fn shown(&self, arguments: &[&str]) -> String {
+        let quoted = |text: &str| format!("'{}'", text.replace('\'', r"'\''"));
+        let variables: Vec<String> =
+            self.environment().iter().map(|(name, value)| format!("{name}={}", quoted(value))).collect();
+        let arguments: Vec<String> = arguments.iter().map(|argument| quoted(argument)).collect();
+        format!(
+            "cd {} && env -i {} {} {}",
+            quoted(&self.checkout.path().to_string_lossy()),
+            variables.join(" "),
+            quoted(env!("CARGO_BIN_EXE_nisse")),
+            arguments.join(" ")
+        )
+    }
+
+    /// The bytes of `file` on the branch that a result names; none if it is not there.
+    #[track_caller]
+    pub(crate) fn on_branch(&self, result: &serde_json::Value, file: &str) -> Option<Vec<u8>> {
+        let branch = result["branch"].as_str().unwrap_or_else(|| panic!("the result names no branch: {result}"));
+        self.checkout.file_at(branch, file)
+    }
+
+    /// Asserts that a task left neither branch nor worktree, and that its commits can still be reached.
+    #[track_caller]
+    pub(crate) fn assert_discarded(&self, result: &serde_json::Value) {
+        let task = result["task"].as_str().unwrap_or_else(|| panic!("the result names no task: {result}"));
+        let branches = self.checkout.git(&["for-each-ref", "--format=%(refname)", "refs/heads/"]);
+        assert_eq!(branches, "refs/heads/main", "a branch is left");
+        let worktrees = self.checkout.git(&["worktree", "list", "--porcelain"]);
+        assert_eq!(worktrees.matches("worktree ").count(), 1, "a worktree is left: {worktrees}");
+        let kept = format!("refs/nisse/discarded/{task}");
+        assert!(self.checkout.has_ref(&kept), "the commits are not kept under {kept}");
+    }
+
+    /// Asserts now what is asserted at the end anyway: the checkout is what it was.
+    #[track_caller]
+    pub(crate) fn assert_checkout_unchanged(&self) {
+        let changes = self.checkout_changes();
+        assert!(changes.is_empty(), "the checkout was changed:\n{}", changes.join("\n"));
+    }
+
+    fn checkout_changes(&self) -> Vec<String> {
+        let before = self.before.borrow();
+        let now = Fingerprint::of(self.checkout.path());
+        before.as_ref().map(|before| before.changes(&now, &self.may_add.borrow())).unwrap_or_default()
+    }
+
+    /// Everything that is needed to do the same by hand; the directories stay.
+    fn explain(&mut self, root: &Path) {
+        use std::fmt::Write as _;
+        let mut text = String::new();
+        if let Some(directory) = self.directory.take() {
+            let _ = writeln!(text, "the test's directories are kept in {}", directory.keep().display());
+        }
+        let requests: Vec<String> = self.server.requests().into_iter().map(|asked| asked.raw).collect();
+        let kept = root.join("requests.jsonl");
+        if fs::write(&kept, requests.join("\n")).is_ok() {
+            let _ = writeln!(text, "the requests are in {}", kept.display());
+        }
+        for violation in self.server.violations() {
+            let _ = writeln!(text, "wrong request: {violation}");
+        }
+        for change in self.checkout_changes() {
+            let _ = writeln!(text, "checkout changed: {change}");
+        }
+        for run in self.runs.borrow().iter() {
+            let _ = writeln!(text, "{}", run.report());
+        }
+        let name = thread::current().name().unwrap_or("?").to_owned();
+        let _ = writeln!(text, "the proxy lived in the test: cargo test --test it -- --exact {name}");
+        eprintln!("{text}");
+    }
+}
+
+impl Drop for TestEnvironment {
+    fn drop(&mut self) {
+        let root = self.root();
+        if thread::panicking() {
+            return self.explain(&root);
+        }
+        let wrong = self.server.violations();
+        let changes = self.checkout_changes();
+        if wrong.is_empty() && changes.is_empty() {
+            return;
+        }
+        self.explain(&root);
+        panic!("wrong requests: {wrong:#?}\nthe checkout was changed: {changes:#?}");
+    }
+}
