@@ -7,22 +7,20 @@ use std::time::Duration;
 use super::{
     Error,
     env::{Answered, Env, head, time_left},
-    tools::{self, FileRules, PlannedEdit, Refusal, Tool, command, command::RunCommand},
+    tools::{self, Edit, FileRules, Look, PlannedEdit, RunCommand, Tool},
 };
 use crate::{
     domain::{
         event::{EventKind, ResultStatus, Seen},
         id::{CallId, CommitId, IntentId},
         intent::IntentKind,
-            next::Skip,
+        next::Skip,
+        outcome::Handback,
     },
     log::Journal,
     ports::host,
     repo::CheckpointRequest,
 };
-
-/// Bytes of a command's output kept from its start, and from its end.
-const KEEP: usize = 12 * 1024;
 
 /// Does what the call asks for and answers it.
 pub(super) async fn act(journal: &mut Journal, env: &Env<'_>, id: &CallId) -> Result<(), Error> {
@@ -30,21 +28,14 @@ pub(super) async fn act(journal: &mut Journal, env: &Env<'_>, id: &CallId) -> Re
     let Some(call) = task.unanswered().filter(|call| call.id == *id).cloned() else {
         return Err(Error::Bug("a call was to be answered that waits for no answer"));
     };
-    let rules = FileRules { deny: task.started.deny.clone() };
+    let rules = FileRules::new(&task.started.deny)?;
     match tools::parse(&call, &task.started.role.tools) {
-        Err(refusal) => {
-            let status = match refusal {
-                Refusal::Unoffered(_) | Refusal::Unreadable(_) => ResultStatus::Unreadable,
-                Refusal::Invalid(_) => ResultStatus::Refused,
-            };
-            env.answer(journal, id, Answered::new(status, refusal.into_text()))
-        }
-        Ok(tool @ (Tool::ReadFile(_) | Tool::ListFiles(_) | Tool::Search(_))) => {
-            look(journal, env, id, &tool, &rules).await
-        }
-        Ok(tool @ (Tool::WriteFile(_) | Tool::EditFile(_))) => edit(journal, env, id, &tool, &rules).await,
-        Ok(Tool::RunCommand(arguments)) => run(journal, env, id, &arguments).await,
-        Ok(Tool::HandBack(handback)) => {
+        Err(refusal) => env.answer(journal, id, Answered::new(refusal.status(), refusal.text())),
+        Ok(Tool::Look(asked)) => look(journal, env, id, &asked, &rules).await,
+        Ok(Tool::Edit(asked)) => edit(journal, env, id, &asked, &rules).await,
+        Ok(Tool::RunCommand(asked)) => run(journal, env, id, &asked).await,
+        Ok(Tool::HandBack(note)) => {
+            let handback = Handback::from(note);
             let succeeded = handback.succeeded;
             journal.push(EventKind::EndingAccepted { call: id.clone(), handback })?;
             if !succeeded {
@@ -77,46 +68,38 @@ pub(super) fn skip(journal: &mut Journal, id: &CallId, why: Skip) -> Result<(), 
     Ok(())
 }
 
-async fn look(
-    journal: &mut Journal,
-    env: &Env<'_>,
-    id: &CallId,
-    tool: &Tool,
-    rules: &FileRules,
-) -> Result<(), Error> {
+async fn look(journal: &mut Journal, env: &Env<'_>, id: &CallId, asked: &Look, rules: &FileRules) -> Result<(), Error> {
     journal.commit()?;
-    let looked = tools::look(tool, env.host, rules).await?;
+    let looked = tools::look(asked, env.host, rules).await?;
     let answer = Answered { status: looked.status, content: looked.content, checkpoint: None, seen: looked.seen };
     env.answer(journal, id, answer)
 }
 
-async fn edit(
-    journal: &mut Journal,
-    env: &Env<'_>,
-    id: &CallId,
-    tool: &Tool,
-    rules: &FileRules,
-) -> Result<(), Error> {
+async fn edit(journal: &mut Journal, env: &Env<'_>, id: &CallId, asked: &Edit, rules: &FileRules) -> Result<(), Error> {
     let planned = {
         let seen = &journal.task().seen;
-        tools::plan_edit(tool, env.host, rules, &|path| seen.get(path).cloned()).await?
+        tools::plan_edit(asked, env.host, rules, &|path| seen.get(path).cloned()).await?
     };
     let edit = match planned {
         Ok(edit) => edit,
         Err(refusal) => return env.answer(journal, id, Answered::new(ResultStatus::Refused, refusal)),
     };
     let answer = with_ignored_notice(env, &edit)?;
-    let intent = open(journal, IntentKind::FileEdit {
-        call: id.clone(),
-        path: edit.path.clone(),
-        before: edit.before.clone(),
-        after: edit.after.clone(),
-        answer: answer.clone(),
-    })?;
+    let intent = open(
+        journal,
+        IntentKind::FileEdit {
+            call: id.clone(),
+            path: edit.path.clone(),
+            before: edit.before.clone(),
+            after: edit.after.clone(),
+            answer: answer.clone(),
+        },
+    )?;
     match env.host.write(&edit.path, edit.before.as_ref(), &edit.bytes).await {
         Ok(()) => finish_edit(journal, env, intent, id, &edit.path, answer),
         Err(host::Error::Changed { path }) => {
-            let text = format!("{path} was changed by somebody else just now; nothing was written. Read it again first.");
+            let text =
+                format!("{path} was changed by somebody else just now; nothing was written. Read it again first.");
             abandon(journal, env, intent, id, text)
         }
         Err(host::Error::Refused(text)) => abandon(journal, env, intent, id, text),
@@ -133,7 +116,8 @@ pub(super) fn finish_edit(
     path: &str,
     answer: String,
 ) -> Result<(), Error> {
-    let Some(IntentKind::FileEdit { after, .. }) = journal.task().intent(intent).map(|intent| intent.kind.clone()) else {
+    let Some(IntentKind::FileEdit { after, .. }) = journal.task().intent(intent).map(|intent| intent.kind.clone())
+    else {
         return Err(Error::Bug("a file edit was to be finished that was not begun"));
     };
     let checkpoint = checkpoint(journal, env, intent, call, Some(path))?;
@@ -143,23 +127,17 @@ pub(super) fn finish_edit(
     Ok(())
 }
 
-async fn run(journal: &mut Journal, env: &Env<'_>, id: &CallId, arguments: &RunCommand) -> Result<(), Error> {
+async fn run(journal: &mut Journal, env: &Env<'_>, id: &CallId, asked: &RunCommand) -> Result<(), Error> {
     let started = &journal.task().started;
-    let usual = Duration::from_millis(started.command_time_ms);
-    let limit = arguments.limit().map_or(usual, |asked| asked.min(usual)).min(time_left(journal));
-    let command = host::Command {
-        line: arguments.command.clone(),
-        limit,
-        keep: KEEP,
-        pass_env: started.pass_env.clone(),
-    };
+    let most = Duration::from_millis(started.command_time_ms).min(time_left(journal));
+    let command = asked.on_host(most, &started.pass_env);
     let intent = open(journal, IntentKind::Command { call: id.clone(), command: command.line.clone() })?;
     let ran = tokio::select! {
         ran = env.host.run(&command) => Some(ran),
         () = env.stop.wait() => None,
     };
     let (status, content) = match ran {
-        Some(Ok(output)) => command::answer(&command.line, &output),
+        Some(Ok(output)) => tools::command_answer(&command.line, &output),
         Some(Err(host::Error::Refused(text))) => return abandon(journal, env, intent, id, text),
         Some(Err(error @ (host::Error::Changed { .. } | host::Error::Io { .. }))) => return Err(error.into()),
         None => (ResultStatus::Failed, "The person asked to stop while the command ran; it was ended.".to_owned()),
@@ -212,5 +190,8 @@ fn with_ignored_notice(env: &Env<'_>, edit: &PlannedEdit) -> Result<String, Erro
     if ignored.is_empty() {
         return Ok(edit.answer.clone());
     }
-    Ok(format!("{}\nNote: git ignores {}, so it is not part of the branch and does not count as work.", edit.answer, edit.path))
+    Ok(format!(
+        "{}\nNote: git ignores {}, so it is not part of the branch and does not count as work.",
+        edit.answer, edit.path
+    ))
 }

@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use super::{Error, context, env::{Env, time_left}};
+use super::{
+    Error, context,
+    env::{Env, time_left},
+};
 use crate::{
     domain::{
         event::EventKind,
@@ -72,12 +75,8 @@ async fn wait(journal: &Journal, env: &Env<'_>) -> bool {
 
 /// One attempt, ended by the person's stop and by the time cap.
 async fn exchange(journal: &Journal, env: &Env<'_>, request: &llm::Request) -> Result<Reply, llm::Error> {
-    let ended = |trouble, message: &str| llm::Error {
-        trouble,
-        message: message.to_owned(),
-        retry_after: None,
-        usage: None,
-    };
+    let ended =
+        |trouble, message: &str| llm::Error { trouble, message: message.to_owned(), retry_after: None, usage: None };
     tokio::select! {
         reply = env.llm.ask(request, &env.deltas) => reply,
         () = env.stop.wait() => Err(ended(Trouble::Stopped, "the request was dropped on request")),

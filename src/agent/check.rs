@@ -56,7 +56,10 @@ fn unchanged(journal: &Journal, env: &Env<'_>, head: &CommitId) -> Result<Option
     let why = if ignored.is_empty() {
         "no file differs from what you started with".to_owned()
     } else {
-        format!("the only files that you wrote are ignored by git ({}), so they are not part of the branch", ignored.join(", "))
+        format!(
+            "the only files that you wrote are ignored by git ({}), so they are not part of the branch",
+            ignored.join(", ")
+        )
     };
     Ok(Some(format!(
         "Not accepted, and the task is still open: you say that it succeeded, but {why}. Do the work, or call hand_back with \
@@ -79,7 +82,10 @@ async fn run_all(journal: &mut Journal, env: &Env<'_>, id: &CallId, commands: &[
             () = env.stop.wait() => None,
         };
         let Some(output) = ran else {
-            return Ok(Answered::new(ResultStatus::NotRun, "Not judged: the person asked to stop while the check ran."));
+            return Ok(Answered::new(
+                ResultStatus::NotRun,
+                "Not judged: the person asked to stop while the check ran.",
+            ));
         };
         let status = match output.end {
             CommandEnd::Exited(status) => Some(status),
@@ -94,7 +100,10 @@ async fn run_all(journal: &mut Journal, env: &Env<'_>, id: &CallId, commands: &[
             duration_ms: u64::try_from(output.duration.as_millis()).unwrap_or(u64::MAX),
         })?;
         if output.end == CommandEnd::TimedOut && time_left(journal).is_zero() {
-            return Ok(Answered::new(ResultStatus::NotRun, "Not judged: the task's time cap was reached while the check ran."));
+            return Ok(Answered::new(
+                ResultStatus::NotRun,
+                "Not judged: the task's time cap was reached while the check ran.",
+            ));
         }
         if status != Some(0) {
             return Ok(Answered::new(ResultStatus::Failed, failing(line, &output, &output_tail)));

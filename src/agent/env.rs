@@ -12,7 +12,10 @@ use crate::{
         task::Task,
     },
     log::Journal,
-    ports::{host::Host, llm::{Deltas, Llm}},
+    ports::{
+        host::Host,
+        llm::{Deltas, Llm},
+    },
     repo::{Checkout, Worktree},
 };
 

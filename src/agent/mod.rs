@@ -14,7 +14,12 @@ mod settle;
 pub mod tools;
 pub mod turn;
 
-use crate::{domain::upstream::Trouble, log, ports::host, repo};
+use crate::{
+    domain::{globs, upstream::Trouble},
+    log,
+    ports::host,
+    repo,
+};
 
 /// Why the loop had to leave a task as it is: we or the world broke. Nothing is lost; the task stays pending.
 #[derive(Debug, thiserror::Error)]
@@ -25,6 +30,9 @@ pub enum Error {
     /// The repository or the worktree.
     #[error(transparent)]
     Repo(#[from] repo::Error),
+    /// A denied glob that is none.
+    #[error(transparent)]
+    Globs(#[from] globs::Error),
     /// The machine on which the task works.
     #[error(transparent)]
     Host(#[from] host::Error),

@@ -1,6 +1,6 @@
 //! What a model is told about its last reply, so that the next one is better. Pure.
 
-use super::tools::prose;
+use super::tools;
 use crate::domain::{
     message::Stop,
     task::{Task, Turn},
@@ -39,7 +39,7 @@ fn about_bad_reply(task: &Task, turn: &Turn) -> String {
     }
     let what = if text.trim().is_empty() {
         "Your last reply held no tool call and no text."
-    } else if prose::written_call(&text) {
+    } else if tools::written_call(&text) {
         "Your last reply had a tool call written out as text, which is never executed. Use the tool-calling interface \
          itself."
     } else {

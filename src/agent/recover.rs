@@ -56,13 +56,17 @@ async fn recover_intent(journal: &mut Journal, env: &mut Env<'_>, intent: &Inten
             } else if now == *before {
                 abandoned(journal, id, "the edit had not happened")
             } else {
-                gate(journal, &format!("{path} is neither what it was before the interrupted edit nor what it should be after it"))
+                gate(
+                    journal,
+                    &format!(
+                        "{path} is neither what it was before the interrupted edit nor what it should be after it"
+                    ),
+                )
             }
         }
-        IntentKind::Command { command, .. } => gate(
-            journal,
-            &format!("it is not known how far this command came before nisse died: {command}"),
-        ),
+        IntentKind::Command { command, .. } => {
+            gate(journal, &format!("it is not known how far this command came before nisse died: {command}"))
+        }
         IntentKind::Check { .. } => {
             if !stands(journal, env)? {
                 return Ok(());
@@ -116,9 +120,13 @@ fn worktree(journal: &mut Journal, env: &mut Env<'_>) -> Result<(), Error> {
     let changed = worktree.changed_since(&head)?;
     if !changed.is_empty() {
         let names = changed.iter().take(10).cloned().collect::<Vec<_>>().join(", ");
-        return gate(journal, &format!("the worktree differs from the last checkpoint though no call was open: {names}"));
+        return gate(
+            journal,
+            &format!("the worktree differs from the last checkpoint though no call was open: {names}"),
+        );
     }
-    journal.push(EventKind::Recovered { cause: "branch and worktree are as the log says".to_owned(), checkpoint: None })?;
+    journal
+        .push(EventKind::Recovered { cause: "branch and worktree are as the log says".to_owned(), checkpoint: None })?;
     Ok(())
 }
 

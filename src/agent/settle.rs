@@ -3,7 +3,10 @@
 //! Squash and discard come before the completion, the clean-up after it. A discard or clean-up that fails changes no
 //! outcome: it stays pending.
 
-use super::{Error, act, env::{Env, head}};
+use super::{
+    Error, act,
+    env::{Env, head},
+};
 use crate::{
     domain::{
         event::EventKind,
@@ -48,9 +51,10 @@ fn complete(journal: &mut Journal, env: &Env<'_>, end: &End, cause: &str) -> Res
 /// One commit whose message is the handback note.
 fn squash(journal: &mut Journal, env: &Env<'_>) -> Result<(), Error> {
     let task = journal.task();
-    let squashed = task.intents.iter().any(|intent| {
-        matches!(intent.kind, IntentKind::Squash { .. }) && intent.status == Status::Settled
-    });
+    let squashed = task
+        .intents
+        .iter()
+        .any(|intent| matches!(intent.kind, IntentKind::Squash { .. }) && intent.status == Status::Settled);
     let (Some(ready), Some(note)) = (&task.ready, &task.handback) else {
         return Err(Error::Bug("a handback was to be settled that was not accepted"));
     };
@@ -73,11 +77,8 @@ fn discard(journal: &mut Journal, env: &Env<'_>, end: &End, cause: &str) -> Resu
         return Ok(());
     }
     let tip = head(task)?;
-    let intent = act::open(journal, IntentKind::Discard {
-        tip: tip.clone(),
-        end: end.clone(),
-        cause: cause.to_owned(),
-    })?;
+    let intent =
+        act::open(journal, IntentKind::Discard { tip: tip.clone(), end: end.clone(), cause: cause.to_owned() })?;
     if env.worktree()?.discard(&tip).is_ok() {
         journal.push(EventKind::IntentSettled { intent })?;
     }

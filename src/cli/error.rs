@@ -9,15 +9,18 @@ use serde::Serialize;
 use serde_json::json;
 
 use crate::{
+    agent,
     commands::{self, settings},
     domain::upstream::Trouble,
-    repo,
+    log, repo,
 };
 
 /// The environment failed.
 const ENVIRONMENT: u8 = 1;
 /// Wrong usage or configuration.
 const CONFIGURATION: u8 = 2;
+/// A person must decide.
+const GATED: u8 = 6;
 /// A bug in nisse.
 const BUG: u8 = 70;
 
@@ -101,6 +104,40 @@ fn kind(error: &commands::Error) -> (&'static str, u8) {
         commands::Error::Repo(error) => repo_kind(error),
         commands::Error::Roles(_) => ("bad_role", CONFIGURATION),
         commands::Error::Unpriced { .. } => ("unknown_price", CONFIGURATION),
+        commands::Error::BranchTaken { .. } => ("branch_taken", CONFIGURATION),
+        commands::Error::Log(error) => log_kind(error),
+        commands::Error::NoLog { .. } | commands::Error::Write { .. } | commands::Error::Signals { .. } => {
+            ("environment", ENVIRONMENT)
+        }
+        commands::Error::Cut { source, .. } => agent_kind(source),
+        commands::Error::Moved { .. } => ("repository_changed", ENVIRONMENT),
+        commands::Error::PathNotText { .. } => ("path_not_text", ENVIRONMENT),
+        commands::Error::Several(_) => ("several_tasks", GATED),
+        commands::Error::Bug(_) => ("bug", BUG),
+    }
+}
+
+/// The loop had to leave a task as it is.
+fn agent_kind(error: &agent::Error) -> (&'static str, u8) {
+    match error {
+        agent::Error::Log(error) => log_kind(error),
+        agent::Error::Repo(error) => repo_kind(error),
+        agent::Error::Globs(_) => ("bad_setting", CONFIGURATION),
+        agent::Error::Host(_) => ("host", ENVIRONMENT),
+        agent::Error::Upstream { trouble, .. } => upstream_kind(*trouble),
+        agent::Error::Bug(_) => ("bug", BUG),
+    }
+}
+
+fn log_kind(error: &log::Error) -> (&'static str, u8) {
+    match error {
+        log::Error::Io { .. } | log::Error::Database { .. } | log::Error::OldLibrary { .. } => ("log", ENVIRONMENT),
+        log::Error::Newer { .. } => ("log_too_new", ENVIRONMENT),
+        log::Error::Corrupt { .. } => ("log_corrupt", ENVIRONMENT),
+        log::Error::Held { .. } => ("task_held", ENVIRONMENT),
+        log::Error::NoSuchTask { .. } => ("no_such_task", CONFIGURATION),
+        log::Error::Ambiguous { .. } => ("ambiguous_task", CONFIGURATION),
+        log::Error::Illegal(_) => ("bug", BUG),
     }
 }
 
@@ -177,7 +214,17 @@ fn causes(error: &commands::Error) -> Vec<String> {
         | commands::Error::Catalog { .. }
         | commands::Error::Repo(_)
         | commands::Error::Roles(_)
-        | commands::Error::Unpriced { .. } => Vec::new(),
+        | commands::Error::Unpriced { .. }
+        | commands::Error::BranchTaken { .. }
+        | commands::Error::Log(_)
+        | commands::Error::NoLog { .. }
+        | commands::Error::Cut { .. }
+        | commands::Error::Moved { .. }
+        | commands::Error::PathNotText { .. }
+        | commands::Error::Write { .. }
+        | commands::Error::Several(_)
+        | commands::Error::Signals { .. }
+        | commands::Error::Bug(_) => Vec::new(),
     };
     if !several.is_empty() {
         return vec![several.join("; ")];

@@ -90,13 +90,14 @@ async fn dispatch(args: &Args, manner: Manner) -> Result<u8, commands::Error> {
             Ok(0)
         }
         Command::Models => {
-            let listed = commands::models::models(&open(args)?).await?;
-            render::models::models(manner, &listed);
+            let opened = open(args)?;
+            let report = commands::models::models(&opened.settings, &opened.environment).await?;
+            render::document(manner, || serde_json::json!(report), || render::models::text(&report));
             Ok(0)
         }
         Command::Doctor => {
             let report = commands::doctor::doctor(&Environment::from_process(), &args.flags(), &here(args)).await;
-            render::doctor::doctor(manner, &report);
+            render::document(manner, || serde_json::json!(report), || render::doctor::text(&report));
             Ok(report.exit())
         }
         Command::Demo => {

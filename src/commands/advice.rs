@@ -7,8 +7,9 @@ use super::{
 };
 use crate::{
     adapters::litellm::{self, PinError},
-    domain::upstream::Trouble,
-    repo,
+    agent,
+    domain::{id::TaskId, upstream::Trouble},
+    log, repo,
 };
 
 /// What to do about it; none where the error itself says it, or nothing can be done.
@@ -28,6 +29,45 @@ pub fn advice(error: &Error) -> Option<String> {
         Error::Unpriced { alias } => Some(format!(
             "declare input_cost_per_token and output_cost_per_token under [models.{alias:?}], or set no cost cap"
         )),
+        Error::BranchTaken { .. } => Some("name another with --branch, or leave it out".to_owned()),
+        Error::Log(error) => on_log(error).map(str::to_owned),
+        Error::NoLog { .. } | Error::Write { .. } => {
+            Some("make it writable, or name another with --state-dir".to_owned())
+        }
+        Error::Cut { task, source } => Some(on_cut(*task, source)),
+        Error::Moved { .. } => Some("try again".to_owned()),
+        Error::PathNotText { .. } => Some("give it a name in UTF-8".to_owned()),
+        Error::Several(_) => Some("name the one that is to go on: nisse resume <TASK>".to_owned()),
+        Error::Signals { .. } => None,
+        Error::Bug(_) => Some("please report this".to_owned()),
+    }
+}
+
+/// The task is as it was: what is to be mended, and how it goes on.
+fn on_cut(task: TaskId, error: &agent::Error) -> String {
+    let mend = match error {
+        agent::Error::Log(error) => on_log(error),
+        agent::Error::Repo(error) => on_repo(error),
+        agent::Error::Globs(_) => Some("correct files.deny"),
+        agent::Error::Host(_) => None,
+        agent::Error::Upstream { trouble, .. } => Some(on_trouble(*trouble)),
+        agent::Error::Bug(_) => Some("please report this"),
+    };
+    let mend = mend.map_or_else(String::new, |mend| format!("{mend}; "));
+    format!("{mend}nothing is lost: nisse resume {task}")
+}
+
+fn on_log(error: &log::Error) -> Option<&'static str> {
+    match error {
+        log::Error::Io { .. } | log::Error::Database { .. } => {
+            Some("see that the disk has room and the state directory can be written")
+        }
+        log::Error::OldLibrary { .. } => Some("build nisse with its own SQLite"),
+        log::Error::Newer { .. } => Some("install the newer nisse, or name another state directory"),
+        log::Error::Corrupt { .. } => Some("see the task's events with sqlite3; other tasks are not concerned"),
+        log::Error::Held { .. } => Some("wait until it is done, or stop it"),
+        log::Error::NoSuchTask { .. } | log::Error::Ambiguous { .. } => Some("see the ids with `nisse log`"),
+        log::Error::Illegal(_) => Some("please report this"),
     }
 }
 

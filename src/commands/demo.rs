@@ -56,7 +56,8 @@ pub fn scratch(environment: &Environment) -> Result<Scratch, Error> {
 
 /// Delegates the repair to the scripted model.
 pub async fn demo(environment: &Environment, scratch: &Scratch, watch: Watch) -> Result<TaskResult, Error> {
-    let flags = Flags { state_dir: Some(scratch.dir.join("state")), checks: vec![CHECK.to_owned()], ..Flags::default() };
+    let flags =
+        Flags { state_dir: Some(scratch.dir.join("state")), checks: vec![CHECK.to_owned()], ..Flags::default() };
     let opened = Opened::new(environment.without_settings(), &flags, &scratch.repo)?;
     let checkout = opened.checkout()?;
     let delegation = Delegation { brief: BRIEF.to_owned(), branch: None, base: None };
@@ -91,10 +92,7 @@ fn model() -> PinnedModel {
 fn script() -> Scripted {
     Scripted::steps(vec![
         vec![("run_command", json!({"command": "sh test.sh"})), ("read_file", json!({"path": "mean.sh"}))],
-        vec![(
-            "edit_file",
-            json!({"path": "mean.sh", "old": "echo $((sum / 2))", "new": "echo $((sum / $#))"}),
-        )],
+        vec![("edit_file", json!({"path": "mean.sh", "old": "echo $((sum / 2))", "new": "echo $((sum / $#))"}))],
         vec![("run_command", json!({"command": "sh test.sh"}))],
         vec![(
             "hand_back",

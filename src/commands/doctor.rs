@@ -205,7 +205,17 @@ async fn connect(settings: &Settings, environment: &Environment, checks: &mut Ve
                 | Error::Proxy(_)
                 | Error::Repo(_)
                 | Error::Roles(_)
-                | Error::Unpriced { .. } => Verdict::BadConfiguration,
+                | Error::Unpriced { .. }
+                | Error::BranchTaken { .. }
+                | Error::Log(_)
+                | Error::NoLog { .. }
+                | Error::Cut { .. }
+                | Error::Moved { .. }
+                | Error::PathNotText { .. }
+                | Error::Write { .. }
+                | Error::Several(_)
+                | Error::Signals { .. }
+                | Error::Bug(_) => Verdict::BadConfiguration,
             };
             checks.push(bad("proxy", verdict, &error));
         }

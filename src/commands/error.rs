@@ -4,11 +4,7 @@
 
 use std::path::PathBuf;
 
-use super::{
-    brief,
-    proxy::BadRole,
-    settings,
-};
+use super::{brief, proxy::BadRole, settings};
 use crate::{adapters::litellm, agent, domain::id::TaskId, log, ports::llm, repo};
 
 /// Why a use case could not be carried out.

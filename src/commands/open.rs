@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use super::{
     Error,
-    settings::{Environment, Flags, Settings, state_dir},
+    settings::{self, Environment, Flags, Settings, state_dir},
 };
 use crate::{
     domain::id::TaskId,
@@ -76,7 +76,7 @@ impl Opened {
 
     /// The log, for writing; state directory and database are made if they are missing.
     pub fn log(&self) -> Result<Log, Error> {
-        state_dir::prepare(self.state_dir())?;
+        state_dir::prepare(self.state_dir()).map_err(settings::Error::from)?;
         Log::open(self.state_dir(), Access::Write)?.ok_or_else(|| Error::NoLog { path: self.state_dir().to_owned() })
     }
 

@@ -1,6 +1,6 @@
 //! What a run came to, as data: the `result` object of `--json`, and what the screen shows.
 
-use std::{fs, path::Path, time::Duration};
+use std::{path::Path, time::Duration};
 
 use serde::Serialize;
 
@@ -48,8 +48,8 @@ pub struct TaskResult {
     pub head: Option<String>,
     /// The task's worktree, while it stands.
     pub worktree: Option<String>,
-    /// Files about the task.
-    pub artifacts: Artifacts,
+    /// The paths that changed between snapshot and head.
+    pub artifacts: Vec<String>,
     /// What changed, counted.
     pub diffstat: Option<DiffStat>,
     /// Replies.
@@ -66,13 +66,6 @@ pub struct TaskResult {
     pub check: Option<Check>,
     /// What the person should know.
     pub notices: Vec<String>,
-}
-
-/// Files about a task.
-#[derive(Clone, Debug, Serialize)]
-pub struct Artifacts {
-    /// A patch from snapshot to head, if there is a difference.
-    pub diff: Option<String>,
 }
 
 /// Counts of a diff.
@@ -124,15 +117,14 @@ pub struct Check {
 }
 
 impl TaskResult {
-    /// The result of a task that has just been run, with its diff written among the task's artifacts.
-    pub fn new(task: &Task, outcome: &Outcome, checkout: &Checkout, state_dir: &Path) -> Result<Self, super::Error> {
+    /// The result of a task that has just been run.
+    pub fn new(task: &Task, outcome: &Outcome, checkout: &Checkout) -> Result<Self, super::Error> {
         let started = &task.started;
         let ready = task.ready.as_ref();
         let diff = match (ready, &task.head) {
             (Some(ready), Some(head)) if ready.snapshot != *head => Some(checkout.diff(&ready.snapshot, head)?),
             _ => None,
         };
-        let artifact = diff.as_ref().map(|diff| write_artifact(state_dir, task.id, &diff.patch)).transpose()?;
         let discard = discard_status(task);
         let stands = ready.is_some() && discard != Some(Status::Settled);
         let Base { commit, branch, .. } = &started.base;
@@ -153,7 +145,7 @@ impl TaskResult {
             dirty: ready.is_some_and(|ready| ready.dirty),
             head: task.head.as_ref().map(|head| head.0.clone()),
             worktree: (stands && Path::new(&started.worktree).exists()).then(|| started.worktree.clone()),
-            artifacts: Artifacts { diff: artifact },
+            artifacts: diff.iter().flat_map(|diff| diff.files.iter().map(|file| file.path.clone())).collect(),
             diffstat: diff.map(|diff| DiffStat {
                 files: diff.files.len(),
                 insertions: diff.insertions,
@@ -180,7 +172,6 @@ impl TaskResult {
     }
 }
 
-
 fn discard_status(task: &Task) -> Option<Status> {
     task.intents
         .iter()
@@ -200,27 +191,21 @@ fn last_check(task: &Task) -> Option<Check> {
 fn notices(task: &Task, outcome: &Outcome, discard: Option<Status>) -> Vec<String> {
     let mut notices = task.ready.as_ref().map(|ready| ready.notices.clone()).unwrap_or_default();
     if discard == Some(Status::Pending) {
-        notices.push(format!("the branch {} could not be discarded; `nisse resume {}` tries again", task.started.branch, task.id));
+        notices.push(format!(
+            "the branch {} could not be discarded; `nisse resume {}` tries again",
+            task.started.branch, task.id
+        ));
     }
     if matches!(outcome, Outcome::Ended { end: End::Handback, .. })
         && task.pending_intents().any(|intent| intent.kind == IntentKind::CleanUp)
     {
-        notices.push(format!("the worktree {} could not be removed; `nisse resume {}` tries again", task.started.worktree, task.id));
+        notices.push(format!(
+            "the worktree {} could not be removed; `nisse resume {}` tries again",
+            task.started.worktree, task.id
+        ));
     }
     if task.turns.iter().any(|turn| turn.reply.answered_by.fallback) {
         notices.push("another model than the one asked for answered at least once".to_owned());
     }
     notices
-}
-
-/// Writes the patch where only its owner can read it.
-fn write_artifact(state_dir: &Path, task: TaskId, patch: &[u8]) -> Result<String, super::Error> {
-    let dir = state_dir.join("artifacts").join(task.to_string());
-    let path = dir.join("changes.patch");
-    let failed = |source| super::Error::Write { path: path.clone(), source };
-    fs::create_dir_all(&dir).map_err(failed)?;
-    let mut file = tempfile::NamedTempFile::new_in(&dir).map_err(failed)?;
-    std::io::Write::write_all(&mut file, patch).map_err(failed)?;
-    file.persist(&path).map_err(|error| failed(error.error))?;
-    Ok(path.display().to_string())
 }

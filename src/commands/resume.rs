@@ -17,9 +17,8 @@ use crate::{
 /// The task to resume: the one that is named, else the only pending one of this checkout.
 pub fn choose(opened: &Opened, name: Option<&str>) -> Result<Choice, Error> {
     let Some(log) = Log::open(opened.state_dir(), Access::Read)? else {
-        return name.map_or(Ok(Choice::Nothing), |name| {
-            Err(crate::log::Error::NoSuchTask { name: name.to_owned() }.into())
-        });
+        return name
+            .map_or(Ok(Choice::Nothing), |name| Err(crate::log::Error::NoSuchTask { name: name.to_owned() }.into()));
     };
     if let Some(name) = name {
         return Ok(Choice::Task(log.find(name)?));
@@ -63,7 +62,7 @@ pub async fn resume(opened: &Opened, id: TaskId, watch: Watch) -> Result<TaskRes
     let task = log.task(id)?;
     let checkout = opened.checkout_at(Path::new(&task.started.checkout))?;
     if let Some(outcome) = task.outcome().filter(|_| !is_pending(&task)) {
-        return TaskResult::new(&task, &outcome, &checkout, opened.state_dir());
+        return TaskResult::new(&task, &outcome, &checkout);
     }
     let proxy = proxy::connect(&opened.settings, &opened.environment)?;
     let journal = Journal::resume(log, opened.clock(), id, "resumed")?;

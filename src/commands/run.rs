@@ -52,6 +52,7 @@ pub async fn run(
         deltas: watch.deltas,
     };
     let task = journal.task().id;
-    let outcome = turn::run(&mut journal, &mut env).await.map_err(|source| Error::Cut { task, source: Box::new(source) })?;
-    TaskResult::new(journal.task(), &outcome, checkout, opened.state_dir())
+    let outcome =
+        turn::run(&mut journal, &mut env).await.map_err(|source| Error::Cut { task, source: Box::new(source) })?;
+    TaskResult::new(journal.task(), &outcome, checkout)
 }

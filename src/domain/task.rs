@@ -191,7 +191,12 @@ impl Task {
             started: (**started).clone(),
             ready: None,
             turns: Vec::new(),
-            intents: vec![Intent { id: IntentId::TASK, kind: IntentKind::Task, status: Status::Pending, at_ms: first.at_ms }],
+            intents: vec![Intent {
+                id: IntentId::TASK,
+                kind: IntentKind::Task,
+                status: Status::Pending,
+                at_ms: first.at_ms,
+            }],
             request: None,
             requests: 0,
             trouble: None,

@@ -106,7 +106,14 @@ impl World {
         copy(&repo, &pristine);
         fs::create_dir(root.join("logs")).unwrap();
         let environment = Environment::new([("PATH".into(), "/usr/local/bin:/usr/bin:/bin".into())]);
-        Self { repo, pristine, worktree: root.join("state/worktrees/t"), logs: root.join("logs"), environment, _dir: dir }
+        Self {
+            repo,
+            pristine,
+            worktree: root.join("state/worktrees/t"),
+            logs: root.join("logs"),
+            environment,
+            _dir: dir,
+        }
     }
 
     fn started(&self, turns: u32) -> TaskStarted {
@@ -170,15 +177,8 @@ impl World {
         let host = Local::new(&self.worktree, [("PATH", "/usr/local/bin:/usr/bin:/bin")]);
         let (_stopper, stop) = Stopper::new();
         let (deltas, _streamed) = tokio::sync::mpsc::unbounded_channel();
-        let mut env = Env {
-            llm: &model,
-            host: &host,
-            checkout: &checkout,
-            worktree: None,
-            mask: Mask::new(&[]),
-            stop,
-            deltas,
-        };
+        let mut env =
+            Env { llm: &model, host: &host, checkout: &checkout, worktree: None, mask: Mask::new(&[]), stop, deltas };
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
         let outcome = runtime.block_on(turn::run(&mut journal, &mut env)).unwrap();
         let requests = std::mem::take(&mut *sent.lock().unwrap());
@@ -190,7 +190,8 @@ impl World {
     }
 
     fn tree(&self) -> Option<String> {
-        let refs = git(&self.repo, &["for-each-ref", "--format=%(refname)", "refs/heads/nisse", "refs/nisse/discarded"]);
+        let refs =
+            git(&self.repo, &["for-each-ref", "--format=%(refname)", "refs/heads/nisse", "refs/nisse/discarded"]);
         let name = refs.lines().next()?.to_owned();
         Some(format!("{} {}", name, git(&self.repo, &["rev-parse", &format!("{name}^{{tree}}")])))
     }
@@ -278,7 +279,11 @@ fn every_prefix(scenario: &Scenario) {
         assert!(end.intents.iter().all(|intent| intent.status != Status::Pending), "{at}: {:?}", end.intents);
         let lost = u64::from(task.request.is_some());
         let whole = Task::fold(&events).unwrap().unwrap();
-        assert_eq!(end.requests, whole.requests + u32::try_from(lost).unwrap(), "{at}: nothing recorded is asked again");
+        assert_eq!(
+            end.requests,
+            whole.requests + u32::try_from(lost).unwrap(),
+            "{at}: nothing recorded is asked again"
+        );
         assert!(end.spend.usage.total() >= whole.spend.usage.total(), "{at}: caps may come earlier, never later");
     }
 }
@@ -307,7 +312,10 @@ fn stand(world: &World, task: &Task, head: &CommitId) {
 fn of_a_task_that_is_handed_back() {
     every_prefix(&Scenario {
         replies: vec![
-            calls(&[("read_file", json!({"path": "a.txt"})), ("write_file", json!({"path": "n.txt", "content": "n\n"}))]),
+            calls(&[
+                ("read_file", json!({"path": "a.txt"})),
+                ("write_file", json!({"path": "n.txt", "content": "n\n"})),
+            ]),
             calls(&[("run_command", json!({"command": "echo more >> b.txt; echo said"}))]),
             calls(&[("read_file", json!("not an object")), ("no_such_tool", json!({}))]),
             Reply::Prose("I think that I am done."),

@@ -86,6 +86,12 @@ pub fn bug() {
     );
 }
 
+/// Writes a document of data.
+pub fn document(manner: Manner, json: impl FnOnce() -> serde_json::Value, text: impl FnOnce() -> String) {
+    let content = if manner.json { json().to_string() } else { text() };
+    data(manner, content.trim_end());
+}
+
 /// Whether somebody can be asked: the questions need a terminal on both sides.
 #[must_use]
 pub fn can_ask() -> bool {
@@ -172,12 +178,10 @@ mod tests {
     #[test]
     fn numbers_and_spans_are_readable() {
         assert_eq!([grouped(0), grouped(999), grouped(1000), grouped(1_500_000)], ["0", "999", "1,000", "1,500,000"]);
-        assert_eq!([span(850), span(12_000), span(185_000), span(7_800_000)], [
-            "850 ms",
-            "12 s",
-            "3 min 05 s",
-            "2 h 10 min"
-        ]);
+        assert_eq!(
+            [span(850), span(12_000), span(185_000), span(7_800_000)],
+            ["850 ms", "12 s", "3 min 05 s", "2 h 10 min"]
+        );
         assert_eq!(first_line("  one two three\nfour", 8), "one two…");
     }
 }

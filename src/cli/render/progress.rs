@@ -143,12 +143,7 @@ impl Progress {
     fn turn(&self, task: &Task) {
         let calls = task.last_turn().map_or_else(Vec::new, |turn| turn.reply.calls().map(shown_call).collect());
         let calls = if calls.is_empty() { "no call".to_owned() } else { first_line(&calls.join("; "), 100) };
-        self.line(&format!(
-            "turn {}/{}  {}  {calls}",
-            turn(task),
-            task.started.caps.turns,
-            spent(task)
-        ));
+        self.line(&format!("turn {}/{}  {}  {calls}", turn(task), task.started.caps.turns, spent(task)));
     }
 
     fn message(&self, task: &Task, turn: u32, doing: &str) {

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{Manner, data, grouped, span};
+use super::{Manner, data, first_line, grouped, span};
 use crate::commands::result::TaskResult;
 
 /// Shows the result.
@@ -29,11 +29,11 @@ fn text(result: &TaskResult) -> String {
     if let Some(stat) = &result.diffstat {
         let _ = writeln!(
             text,
-            "diff       {} changed, +{} -{}{}",
+            "diff       {} changed, +{} -{}: {}",
             counted(stat.files, "file"),
             stat.insertions,
             stat.deletions,
-            result.artifacts.diff.as_ref().map_or_else(String::new, |path| format!("  ({path})")),
+            first_line(&result.artifacts.join(", "), 100),
         );
     }
     if let Some(check) = &result.check {
@@ -78,7 +78,9 @@ fn way_on(result: &TaskResult) -> String {
             _ => String::new(),
         },
         "interrupted" | "stopped" => format!("nothing is lost: nisse resume {task}"),
-        "gated" => format!("look into {} and at `nisse log {task}`", result.worktree.as_deref().unwrap_or("the branch")),
+        "gated" => {
+            format!("look into {} and at `nisse log {task}`", result.worktree.as_deref().unwrap_or("the branch"))
+        }
         _ => format!("the whole story: nisse log {task}"),
     }
 }

@@ -54,7 +54,8 @@ impl Environment {
     /// The same without settings of ours but the tests' pins, and without the platform's directories.
     #[must_use]
     pub fn without_settings(&self) -> Self {
-        let ours = |name: &OsString| name.to_str().is_some_and(|n| n.starts_with("NISSE_") && !n.starts_with("NISSE_TEST_"));
+        let ours =
+            |name: &OsString| name.to_str().is_some_and(|n| n.starts_with("NISSE_") && !n.starts_with("NISSE_TEST_"));
         let others = self.variables.iter().filter(|(name, _)| !ours(name));
         Self::new(others.map(|(name, value)| (name.clone(), value.clone())), Directories::default())
     }
