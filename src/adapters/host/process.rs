@@ -24,6 +24,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use rustix::process::Pid;
 use tokio::{io::AsyncReadExt as _, net::unix::pipe, process::Child, time::sleep};
 
 use super::{descendants::Descendants, environment, output::HeadAndTail};
@@ -67,18 +68,15 @@ pub(super) async fn run(
         .await
         .transpose()
         .map_err(lost)?;
-    if exited.is_some() {
-        settle(&mut output, &guard.0).await;
-    }
+    let left = if exited.is_some() { settle(&mut output, &guard.0).await } else { guard.0.living() };
     let duration = began.elapsed();
-    let left = guard.0.living();
     if !left.is_empty() {
         let descendants = guard.0.clone();
         let ended = output.during(tokio::task::spawn_blocking(move || descendants.end())).await;
         ended.map_err(|error| lost(io::Error::other(error)))?;
     }
-    // collects the shell; it is gone by now
-    output.during(child.wait()).await.map_err(lost)?;
+    // collects the shell, which is gone by now, unless the kernel itself holds it
+    let _ = output.during(tokio::time::timeout(GRACE, child.wait())).await;
     output.drain().await;
     drop(guard);
 
@@ -110,12 +108,13 @@ fn end_of(status: ExitStatus) -> CommandEnd {
     }
 }
 
-/// Waits, within [`GRACE`], until the output has ended and no descendant lives.
-async fn settle(output: &mut Output, descendants: &Descendants) {
+/// Waits, within [`GRACE`], until the output has ended and no descendant lives; returns those that do.
+async fn settle(output: &mut Output, descendants: &Descendants) -> Vec<Pid> {
     let until = Instant::now() + GRACE;
     loop {
-        if (output.ended && descendants.living().is_empty()) || Instant::now() >= until {
-            return;
+        let living = descendants.living();
+        if (output.ended && living.is_empty()) || Instant::now() >= until {
+            return living;
         }
         output.during(sleep(GLANCE)).await;
     }
