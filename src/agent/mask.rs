@@ -10,6 +10,9 @@ pub const MASKED: &str = "[masked by nisse]";
 /// Values shorter than this, in bytes, are too common in ordinary text to be masked.
 const SHORTEST_VALUE: usize = 8;
 
+/// Characters by which it is judged whether a token begins, so that no text takes long.
+const PROBED: usize = 2048;
+
 /// A token that is told by how it begins.
 struct Shape {
     prefix: &'static str,
@@ -101,9 +104,10 @@ fn secret_at(text: &str, at: usize) -> Option<usize> {
         return None;
     }
     let shaped = SHAPES.iter().find_map(|shape| {
-        let body = word(rest.strip_prefix(shape.prefix)?);
-        let long = body.len() >= shape.least && (!shape.digit || body.bytes().any(|byte| byte.is_ascii_digit()));
-        long.then(|| shape.prefix.len() + body.len())
+        let body = rest.strip_prefix(shape.prefix)?;
+        let begun = word(body, PROBED);
+        let long = begun.len() >= shape.least && (!shape.digit || begun.bytes().any(|byte| byte.is_ascii_digit()));
+        long.then(|| shape.prefix.len() + word(body, usize::MAX).len())
     });
     shaped.or_else(|| web_token(rest)).map(|length| at + length)
 }
@@ -121,15 +125,20 @@ fn private_key(rest: &str) -> Option<usize> {
 
 /// A JSON web token (RFC 7519): three parts of base64url, the first of which is a JSON object.
 fn web_token(rest: &str) -> Option<usize> {
-    let header = word(rest);
-    let payload = word(rest.strip_prefix("eyJ").and(rest[header.len()..].strip_prefix('.'))?);
-    let signature = word(rest[header.len() + 1 + payload.len()..].strip_prefix('.')?);
+    if !rest.starts_with("eyJ") {
+        return None;
+    }
+    let header = word(rest, PROBED);
+    let payload = word(rest[header.len()..].strip_prefix('.')?, usize::MAX);
+    let signature = word(rest[header.len() + 1 + payload.len()..].strip_prefix('.')?, usize::MAX);
     let long = header.len() >= 10 && payload.len() >= 10 && signature.len() >= 10;
     long.then(|| header.len() + payload.len() + signature.len() + 2)
 }
 
-fn word(text: &str) -> &str {
-    let end = text.bytes().take_while(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-')).count();
+/// The characters of a token at the beginning, `most` of them at most.
+fn word(text: &str, most: usize) -> &str {
+    let end =
+        text.bytes().take(most).take_while(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-')).count();
     &text[..end]
 }
 

@@ -49,8 +49,9 @@ impl Descendants {
     /// Starts a shell by `start`, which is given the name and value of a variable to put into its environment, and
     /// must return the shell's process id besides.
     pub(super) fn begin<T>(start: impl FnOnce(&str, &str) -> io::Result<(T, Option<u32>)>) -> io::Result<(T, Self)> {
+        // where it may not be asked for, orphans go to process 1 and are looked for there
         #[cfg(target_os = "linux")]
-        rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
+        let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
         let mark = format!("{}-{}", std::process::id(), MARKS.fetch_add(1, Ordering::Relaxed));
         // held meanwhile, so that the shell is never taken for an orphan
         let mut shells = SHELLS.lock().unwrap_or_else(PoisonError::into_inner);
@@ -114,12 +115,13 @@ impl Descendants {
     /// Ends them: TERM, and KILL after [`PATIENCE`]. Blocks until they are gone; for a moment, as a rule.
     pub(super) fn end(&self) {
         let term_until = Instant::now() + PATIENCE;
-        if self.signal(Signal::TERM) {
-            // one that is stopped sees TERM only when it goes on
-            self.signal(Signal::CONT);
-            while Instant::now() < term_until && !self.living().is_empty() {
-                thread::sleep(GLANCE);
-            }
+        if !self.signal(Signal::TERM) {
+            return;
+        }
+        // one that is stopped sees TERM only when it goes on
+        self.signal(Signal::CONT);
+        while Instant::now() < term_until && !self.living().is_empty() {
+            thread::sleep(GLANCE);
         }
         let kill_until = Instant::now() + LAST;
         while self.signal(Signal::KILL) && Instant::now() < kill_until {

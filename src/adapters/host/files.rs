@@ -48,7 +48,7 @@ pub(super) fn open(root: &Root, path: &str) -> Result<File, Error> {
 
 /// See [`crate::ports::host::Host::write`].
 pub(super) fn write(root: &Root, path: &str, expected: Option<&Hash>, bytes: &[u8]) -> Result<(), Error> {
-    let (directory, name) = root.parent(path, true)?;
+    let (directory, name) = root.parent(path, expected.is_none())?;
     let failed = |error| failure(path, "cannot write", error);
     let changed = || Error::Changed { path: path.to_owned() };
     let old = match rustix::fs::openat(&directory, name, PLAIN | OFlags::RDONLY, Mode::empty()) {

@@ -24,6 +24,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use rustix::process::Pid;
 use tokio::{io::AsyncReadExt as _, net::unix::pipe, process::Child, time::sleep};
 
 use super::{descendants::Descendants, environment, output::HeadAndTail};
@@ -67,18 +68,15 @@ pub(super) async fn run(
         .await
         .transpose()
         .map_err(lost)?;
-    if exited.is_some() {
-        settle(&mut output, &guard.0).await;
-    }
+    let left = if exited.is_some() { settle(&mut output, &guard.0).await } else { guard.0.living() };
     let duration = began.elapsed();
-    let left = guard.0.living();
     if !left.is_empty() {
         let descendants = guard.0.clone();
         let ended = output.during(tokio::task::spawn_blocking(move || descendants.end())).await;
         ended.map_err(|error| lost(io::Error::other(error)))?;
     }
-    // collects the shell; it is gone by now
-    output.during(child.wait()).await.map_err(lost)?;
+    // collects the shell, which is gone by now, unless the kernel itself holds it
+    let _ = output.during(tokio::time::timeout(GRACE, child.wait())).await;
     output.drain().await;
     drop(guard);
 
@@ -110,12 +108,13 @@ fn end_of(status: ExitStatus) -> CommandEnd {
     }
 }
 
-/// Waits, within [`GRACE`], until the output has ended and no descendant lives.
-async fn settle(output: &mut Output, descendants: &Descendants) {
+/// Waits, within [`GRACE`], until the output has ended and no descendant lives; returns those that do.
+async fn settle(output: &mut Output, descendants: &Descendants) -> Vec<Pid> {
     let until = Instant::now() + GRACE;
     loop {
-        if (output.ended && descendants.living().is_empty()) || Instant::now() >= until {
-            return;
+        let living = descendants.living();
+        if (output.ended && living.is_empty()) || Instant::now() >= until {
+            return living;
         }
         output.during(sleep(GLANCE)).await;
     }
@@ -240,6 +239,11 @@ mod tests {
         ran_in(tempfile::tempdir().unwrap().path(), line, Duration::from_mins(1)).await
     }
 
+    /// A time to sleep that only this test process uses, so that its sleepers are told from all others.
+    fn nap(seconds: u32) -> String {
+        format!("{seconds}.{}", std::process::id())
+    }
+
     /// Whether a living process has `word` in its command line.
     fn lives(word: &str) -> bool {
         std::fs::read_dir("/proc").unwrap().flatten().any(|entry| {
@@ -298,47 +302,48 @@ mod tests {
     #[tokio::test]
     async fn background_processes_neither_hold_the_call_open_nor_live_on() {
         let began = Instant::now();
-        let output =
-            ran("sleep 31415 & setsid sleep 31415 & (setsid sleep 31415 > /dev/null 2>&1 &); echo up; exit 3").await;
+        let nap = nap(31415);
+        let line =
+            format!("sleep {nap} & setsid sleep {nap} & (setsid sleep {nap} > /dev/null 2>&1 &); echo up; exit 3");
+        let output = ran(&line).await;
         assert_eq!(output.end, CommandEnd::Exited(3));
         assert!(output.text.starts_with("up\n[processes left in the background"), "{output:?}");
         assert!(began.elapsed() < Duration::from_secs(20));
-        assert!(!lives("31415"));
+        assert!(!lives(&nap));
     }
 
     #[tokio::test]
     async fn short_lived_background_processes_are_waited_for() {
-        let output = ran("(sleep 0.1; echo late) & echo early").await;
+        let output = ran("(sleep 0.02; echo late) & echo early").await;
         assert_eq!(output.text, "early\nlate\n");
     }
 
     #[tokio::test]
     async fn the_limit_ends_everything_also_what_ignores_term_and_left_the_session() {
+        let nap = nap(27182);
         let began = Instant::now();
         let output = ran_in(
             tempfile::tempdir().unwrap().path(),
-            "trap '' TERM; echo begun; setsid sleep 27182 & while true; do sleep 0.05; done",
-            Duration::from_millis(500),
+            &format!("trap '' TERM; echo begun; setsid sleep {nap} & while true; do sleep 0.05; done"),
+            Duration::from_millis(1500),
         )
         .await;
         assert_eq!((output.end, output.text.as_str()), (CommandEnd::TimedOut, "begun\n"));
         assert!(began.elapsed() < Duration::from_secs(30));
-        assert!(!lives("27182"));
+        assert!(!lives(&nap));
     }
 
     #[tokio::test]
     async fn a_dropped_run_leaves_no_process() {
         let directory = tempfile::tempdir().unwrap();
-        let running = ran_in(
-            directory.path(),
-            "setsid sleep 16180 & touch begun; sleep 16180; echo never",
-            Duration::from_mins(10),
-        );
+        let nap = nap(16180);
+        let line = format!("setsid sleep {nap} & touch begun; sleep {nap}; echo never");
+        let running = ran_in(directory.path(), &line, Duration::from_mins(10));
         tokio::select! {
             output = running => panic!("{output:?}"),
             () = async { while !directory.path().join("begun").exists() { sleep(GLANCE).await; } } => {}
         }
-        assert!(!lives("16180"));
+        assert!(!lives(&nap));
     }
 
     #[tokio::test]

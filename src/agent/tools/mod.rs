@@ -136,7 +136,8 @@ pub fn schemas(offered: &[ToolName]) -> Vec<ToolSchema> {
         .collect()
 }
 
-/// Reads a call. The name must be one of `offered`, exactly; arguments are taken as [`arguments`] says.
+/// Reads a call. The name must be one of `offered`, exactly; an argument of another type is taken where it can only
+/// mean one thing, else every fault is told at once.
 pub fn parse(call: &Call, offered: &[ToolName]) -> Result<Tool, Refusal> {
     let written = call.written_name.as_ref().unwrap_or(&call.name);
     let Some(tool) = ToolName::from_wire(written).filter(|tool| offered.contains(tool)) else {

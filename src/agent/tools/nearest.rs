@@ -7,7 +7,7 @@ const SHOWN: usize = 30;
 /// Characters of a line compared and shown at most.
 const LINE: usize = 300;
 /// Lines compared at most, so that a miss in a huge file takes no time worth mentioning.
-const COMPARED: usize = 200_000;
+const COMPARED: usize = 20_000;
 /// Less alike than this, a place would only mislead.
 const ALIKE: f64 = 0.5;
 
@@ -19,11 +19,12 @@ pub(super) fn place(text: &[u8], wanted: &[u8]) -> String {
     if wanted.contains('\u{fffd}') {
         return "It holds \u{fffd}, which stands for a byte that cannot be shown: choose a text without it.".to_owned();
     }
-    if sought.iter().all(|line| is_numbered(line)) {
+    if !sought.is_empty() && sought.iter().all(|line| is_numbered(line)) {
         return "The line numbers that read_file shows are not part of the file: leave them out.".to_owned();
     }
     let height = sought.len().clamp(1, SHOWN);
-    let best = (0..lines.len().min(COMPARED / height))
+    let reach = lines.len().min(COMPARED / height);
+    let best = (0..reach)
         .map(|first| (first, likeness(&lines[first..], &sought[..height.min(sought.len())])))
         // the first of equals
         .fold(None, |best: Option<(usize, f64)>, (first, alike)| match best {
@@ -31,7 +32,8 @@ pub(super) fn place(text: &[u8], wanted: &[u8]) -> String {
             Some(_) | None => Some((first, alike)),
         });
     let Some((first, _)) = best.filter(|(_, alike)| *alike >= ALIKE) else {
-        return "Nothing in the file is like it: read the file again.".to_owned();
+        let part = if reach < lines.len() { format!("the first {reach} lines") } else { "the file".to_owned() };
+        return format!("Nothing in {part} is like it: read the file again.");
     };
     let shown = &lines[first..lines.len().min(first + height)];
     let mut sentences = String::new();
