@@ -15,7 +15,6 @@ use crate::{
         id::{CallId, CommitId, IntentId},
         intent::IntentKind,
         next::Skip,
-        outcome::Handback,
     },
     log::Journal,
     ports::host,
@@ -35,12 +34,7 @@ pub(super) async fn act(journal: &mut Journal, env: &Env<'_>, id: &CallId) -> Re
         Ok(Tool::Edit(asked)) => edit(journal, env, id, &asked, &rules).await,
         Ok(Tool::RunCommand(asked)) => run(journal, env, id, &asked).await,
         Ok(Tool::HandBack(note)) => {
-            let handback = Handback::from(note);
-            let succeeded = handback.succeeded;
-            journal.push(EventKind::EndingAccepted { call: id.clone(), handback })?;
-            if !succeeded {
-                env.answer(journal, id, Answered::new(ResultStatus::Done, "The work is handed back as not done."))?;
-            }
+            journal.push(EventKind::EndingAccepted { call: id.clone(), handback: note.into() })?;
             Ok(())
         }
     }

@@ -1,4 +1,4 @@
-//! Judging an ending call that claims success: success is observed, never believed.
+//! Judging an ending call: success is observed, never believed; failure is.
 //!
 //! The tree must differ from the snapshot, and every check command, run by nisse, must exit 0. What the checks leave
 //! in the worktree is put back: it is not the model's work.
@@ -27,6 +27,10 @@ const TAIL: usize = 4000;
 /// Answers the ending call with the verdict.
 pub(super) async fn check(journal: &mut Journal, env: &Env<'_>, id: &CallId) -> Result<(), Error> {
     let task = journal.task();
+    let claims = task.last_turn().and_then(|turn| turn.ending.as_ref()).is_some_and(|(_, note)| note.succeeded);
+    if !claims {
+        return env.answer(journal, id, Answered::new(ResultStatus::Done, "The work is handed back as not done."));
+    }
     let head = head(task)?;
     if let Some(refusal) = unchanged(journal, env, &head)? {
         return env.answer(journal, id, Answered::new(ResultStatus::Refused, refusal));
@@ -54,7 +58,7 @@ fn unchanged(journal: &Journal, env: &Env<'_>, head: &CommitId) -> Result<Option
     let written: Vec<String> = task.seen.keys().cloned().collect();
     let ignored = worktree.ignored(&written)?;
     let why = if ignored.is_empty() {
-        "no file differs from what you started with".to_owned()
+        "nothing has changed: every file is as it was when you started".to_owned()
     } else {
         format!(
             "the only files that you wrote are ignored by git ({}), so they are not part of the branch",

@@ -11,6 +11,9 @@ use crate::domain::{
 /// A nudge is an event and a message, never a change of the system prompt: what was sent before must stay a prefix.
 pub(super) fn nudge(task: &Task) -> Option<String> {
     let turn = task.last_turn()?;
+    if !turn.nudges.is_empty() {
+        return None;
+    }
     let role = &task.started.role;
     if turn.is_bad() && turn.results.is_empty() {
         return Some(about_bad_reply(task, turn));

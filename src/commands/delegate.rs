@@ -11,7 +11,7 @@ use super::{
 use crate::{
     agent::roles,
     domain::{checkout::Isolation, event::TaskStarted, model::PinnedModel},
-    log::Journal,
+    log::{Journal, Subscriber},
     repo::{self, Checkout},
 };
 
@@ -27,14 +27,15 @@ pub struct Delegation {
 }
 
 /// Starts a delegation with the configured proxy and works it.
-pub async fn delegate(opened: &Opened, delegation: &Delegation, watch: Watch) -> Result<TaskResult, Error> {
+pub async fn delegate(opened: &Opened, delegation: &Delegation, mut watch: Watch) -> Result<TaskResult, Error> {
     let checks = opened.settings.checks()?.to_vec();
     let checkout = opened.checkout()?;
     checkout.ready()?;
     let proxy = proxy::connect(&opened.settings, &opened.environment)?;
     let catalog = proxy::catalog(&proxy, &opened.settings).await?;
     let model = proxy::pin_delegate(&catalog, &opened.settings)?;
-    let journal = begin(opened, checkout, delegation, model, checks)?;
+    let subscribers = std::mem::take(&mut watch.subscribers);
+    let journal = begin(opened, checkout, delegation, model, checks, subscribers)?;
     run(opened, checkout, &proxy, &[proxy.token().clone()], journal, watch).await
 }
 
@@ -45,6 +46,7 @@ pub(super) fn begin(
     delegation: &Delegation,
     model: PinnedModel,
     checks: Vec<String>,
+    subscribers: Vec<Subscriber>,
 ) -> Result<Journal, Error> {
     let settings = &opened.settings;
     let caps = settings.delegate.caps();
@@ -75,7 +77,7 @@ pub(super) fn begin(
         pass_env: settings.commands.pass_env.value.clone(),
         keep_turns: settings.branch.history.value == History::Turns,
     };
-    Ok(Journal::begin(opened.log()?, opened.clock(), id, started)?)
+    Ok(Journal::begin(opened.log()?, opened.clock(), id, started, subscribers)?)
 }
 
 /// A branch name that is not taken.

@@ -55,13 +55,14 @@ pub fn scratch(environment: &Environment) -> Result<Scratch, Error> {
 }
 
 /// Delegates the repair to the scripted model.
-pub async fn demo(environment: &Environment, scratch: &Scratch, watch: Watch) -> Result<TaskResult, Error> {
+pub async fn demo(environment: &Environment, scratch: &Scratch, mut watch: Watch) -> Result<TaskResult, Error> {
     let flags =
         Flags { state_dir: Some(scratch.dir.join("state")), checks: vec![CHECK.to_owned()], ..Flags::default() };
     let opened = Opened::new(environment.without_settings(), &flags, &scratch.repo)?;
     let checkout = opened.checkout()?;
     let delegation = Delegation { brief: BRIEF.to_owned(), branch: None, base: None };
-    let journal = begin(&opened, checkout, &delegation, model(), vec![CHECK.to_owned()])?;
+    let subscribers = std::mem::take(&mut watch.subscribers);
+    let journal = begin(&opened, checkout, &delegation, model(), vec![CHECK.to_owned()], subscribers)?;
     run(&opened, checkout, &script(), &[], journal, watch).await
 }
 

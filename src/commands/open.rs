@@ -86,7 +86,7 @@ impl Opened {
         let Some(number) = self.next_id.get() else { return TaskId(Uuid::now_v7()) };
         self.next_id.set(Some(number + 1));
         // the version and variant of a UUID 7, the rest zero
-        TaskId(Uuid::from_u128(0x7000_8000 << 64 | 0x8000 << 48 | u128::from(number)))
+        TaskId(Uuid::from_u128(0x7000 << 64 | 0x8000 << 48 | u128::from(number)))
     }
 
     /// The values of the passed variables that are named like secrets: commands see them, the model does not.

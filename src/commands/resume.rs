@@ -57,7 +57,7 @@ pub fn is_pending(task: &Task) -> bool {
 }
 
 /// Goes on with the task; one that is over is only told again. Brief, base, caps, role and model are its first event's, whatever is configured today.
-pub async fn resume(opened: &Opened, id: TaskId, watch: Watch) -> Result<TaskResult, Error> {
+pub async fn resume(opened: &Opened, id: TaskId, mut watch: Watch) -> Result<TaskResult, Error> {
     let log = opened.log()?;
     let task = log.task(id)?;
     let checkout = opened.checkout_at(Path::new(&task.started.checkout))?;
@@ -65,6 +65,7 @@ pub async fn resume(opened: &Opened, id: TaskId, watch: Watch) -> Result<TaskRes
         return TaskResult::new(&task, &outcome, &checkout);
     }
     let proxy = proxy::connect(&opened.settings, &opened.environment)?;
-    let journal = Journal::resume(log, opened.clock(), id, "resumed")?;
+    let subscribers = std::mem::take(&mut watch.subscribers);
+    let journal = Journal::resume(log, opened.clock(), id, "resumed", subscribers)?;
     run(opened, &checkout, &proxy, &[proxy.token().clone()], journal, watch).await
 }

@@ -19,7 +19,7 @@ use crate::{
 
 /// Whoever watches a run, and can stop it.
 pub struct Watch {
-    /// Called with each event once it is durable.
+    /// Called with each event once it is durable; the journal's.
     pub subscribers: Vec<Subscriber>,
     /// Where streamed text goes.
     pub deltas: Deltas,
@@ -36,9 +36,6 @@ pub async fn run(
     mut journal: Journal,
     watch: Watch,
 ) -> Result<TaskResult, Error> {
-    for subscriber in watch.subscribers {
-        journal.subscribe(subscriber);
-    }
     let host = Local::new(Path::new(&journal.task().started.worktree), opened.environment.variables());
     let mut secrets = secrets.to_vec();
     secrets.extend(opened.passed_secrets());

@@ -87,12 +87,19 @@ impl fmt::Debug for Journal {
 
 impl Journal {
     /// Begins a task: its first event is durable when this returns.
-    pub fn begin(mut log: Log, clock: Clock, id: TaskId, started: TaskStarted) -> Result<Self, Error> {
+    pub fn begin(
+        mut log: Log,
+        clock: Clock,
+        id: TaskId,
+        started: TaskStarted,
+        mut subscribers: Vec<Subscriber>,
+    ) -> Result<Self, Error> {
         let lock = Lock::take(&log.state_dir, id)?;
         let kind = EventKind::TaskStarted(Box::new(started));
         let first = Event { task: id, seq: 1, at_ms: clock.civil_ms(), spent_ms: 0, kind };
         let task = Task::begin(&first)?;
         log.append(std::slice::from_ref(&first))?;
+        subscribers.iter_mut().for_each(|subscriber| subscriber(&first, &task));
         Ok(Self {
             log,
             _lock: lock,
@@ -101,12 +108,18 @@ impl Journal {
             began_ms: millis(clock),
             task,
             staged: Vec::new(),
-            subscribers: Vec::new(),
+            subscribers,
         })
     }
 
     /// Takes a task up again.
-    pub fn resume(log: Log, clock: Clock, id: TaskId, cause: &str) -> Result<Self, Error> {
+    pub fn resume(
+        log: Log,
+        clock: Clock,
+        id: TaskId,
+        cause: &str,
+        subscribers: Vec<Subscriber>,
+    ) -> Result<Self, Error> {
         let lock = Lock::take(&log.state_dir, id)?;
         let task = log.task(id)?;
         let mut journal = Self {
@@ -117,15 +130,10 @@ impl Journal {
             clock,
             task,
             staged: Vec::new(),
-            subscribers: Vec::new(),
+            subscribers,
         };
         journal.push(EventKind::SpanStarted { cause: cause.to_owned() })?;
         Ok(journal)
-    }
-
-    /// Adds somebody who watches. Events that are durable already are not repeated.
-    pub fn subscribe(&mut self, subscriber: Subscriber) {
-        self.subscribers.push(subscriber);
     }
 
     /// The task as it is, staged events included.

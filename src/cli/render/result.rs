@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{Manner, data, first_line, grouped, span};
+use super::{Manner, data, first_line, grouped, say, span};
 use crate::commands::result::TaskResult;
 
 /// Shows the result.
@@ -10,6 +10,9 @@ pub fn result(manner: Manner, result: &TaskResult) {
     if manner.json {
         if let Ok(line) = serde_json::to_string(result) {
             data(manner, &line);
+        }
+        if !manner.quiet {
+            say(manner, &way_on(result));
         }
         return;
     }
