@@ -61,13 +61,6 @@ impl Report {
         Self { kind: "usage", message, chain: Vec::new(), hints, exit: CONFIGURATION }
     }
 
-    /// The report of a panic: nobody's fault but ours.
-    #[must_use]
-    pub fn bug(what: &str) -> Self {
-        let hints = vec!["`nisse resume` goes on with a task that was running; please report this".to_owned()];
-        Self { kind: "bug", message: format!("a bug in nisse: {what}"), chain: Vec::new(), hints, exit: BUG }
-    }
-
     /// At most three lines, for stderr.
     #[must_use]
     pub fn lines(&self) -> Vec<String> {

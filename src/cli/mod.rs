@@ -31,16 +31,14 @@ use crate::{
     domain::id::TaskId,
 };
 
-/// Exit status of wrong usage.
-const USAGE: u8 = 2;
-
 /// Parses, resolves, dispatches, renders; returns the exit status.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
-    let args = match Args::try_parse_from(arguments) {
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    let args = match Args::try_parse_from(&arguments) {
         Ok(args) => args,
         Err(error) => {
             let _ = error.print();
-            return if error.use_stderr() { USAGE } else { 0 };
+            return if error.use_stderr() { misused(&arguments, &error) } else { 0 };
         }
     };
     let manner = Manner::of(&args.common);
@@ -59,6 +57,15 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
             report.exit
         }
     }
+}
+
+/// Tells of wrong usage in JSON too, where that was asked for; clap has told a person.
+fn misused(arguments: &[OsString], error: &clap::Error) -> u8 {
+    let report = error::Report::usage(error);
+    if arguments.iter().any(|argument| argument == "--json") {
+        render::bytes(format!("{}\n", report.json()).as_bytes());
+    }
+    report.exit
 }
 
 async fn dispatch(args: &Args, manner: Manner) -> Result<u8, commands::Error> {

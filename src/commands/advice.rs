@@ -30,7 +30,7 @@ pub fn advice(error: &Error) -> Option<String> {
             "declare input_cost_per_token and output_cost_per_token under [models.{alias:?}], or set no cost cap"
         )),
         Error::BranchTaken { .. } => Some("name another with --branch, or leave it out".to_owned()),
-        Error::Log(error) => on_log(error).map(str::to_owned),
+        Error::Log(error) => Some(on_log(error).to_owned()),
         Error::NoLog { .. } | Error::Write { .. } => {
             Some("make it writable, or name another with --state-dir".to_owned())
         }
@@ -46,7 +46,7 @@ pub fn advice(error: &Error) -> Option<String> {
 /// The task is as it was: what is to be mended, and how it goes on.
 fn on_cut(task: TaskId, error: &agent::Error) -> String {
     let mend = match error {
-        agent::Error::Log(error) => on_log(error),
+        agent::Error::Log(error) => Some(on_log(error)),
         agent::Error::Repo(error) => on_repo(error),
         agent::Error::Globs(_) => Some("correct files.deny"),
         agent::Error::Host(_) => None,
@@ -57,17 +57,17 @@ fn on_cut(task: TaskId, error: &agent::Error) -> String {
     format!("{mend}nothing is lost: nisse resume {task}")
 }
 
-fn on_log(error: &log::Error) -> Option<&'static str> {
+fn on_log(error: &log::Error) -> &'static str {
     match error {
         log::Error::Io { .. } | log::Error::Database { .. } => {
-            Some("see that the disk has room and the state directory can be written")
+            "see that the disk has room and the state directory can be written"
         }
-        log::Error::OldLibrary { .. } => Some("build nisse with its own SQLite"),
-        log::Error::Newer { .. } => Some("install the newer nisse, or name another state directory"),
-        log::Error::Corrupt { .. } => Some("see the task's events with sqlite3; other tasks are not concerned"),
-        log::Error::Held { .. } => Some("wait until it is done, or stop it"),
-        log::Error::NoSuchTask { .. } | log::Error::Ambiguous { .. } => Some("see the ids with `nisse log`"),
-        log::Error::Illegal(_) => Some("please report this"),
+        log::Error::OldLibrary { .. } => "build nisse with its own SQLite",
+        log::Error::Newer { .. } => "install the newer nisse, or name another state directory",
+        log::Error::Corrupt { .. } => "see the task's events with sqlite3; other tasks are not concerned",
+        log::Error::Held { .. } => "wait until it is done, or stop it",
+        log::Error::NoSuchTask { .. } | log::Error::Ambiguous { .. } => "see the ids with `nisse log`",
+        log::Error::Illegal(_) => "please report this",
     }
 }
 

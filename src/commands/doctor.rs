@@ -111,7 +111,6 @@ pub async fn doctor(environment: &Environment, flags: &Flags, directory: &Path) 
             Vec::new()
         }
     };
-    checks.push(storage::sqlite(rusqlite::version_number()));
     let exit = exit(&checks);
     Report { v: 1, r#type: "doctor", exit, checks, settings }
 }
@@ -186,7 +185,10 @@ async fn connect(settings: &Settings, environment: &Environment, checks: &mut Ve
     }
     let client = match proxy::connect(settings, environment) {
         Ok(client) => client,
-        Err(error) => return checks.push(bad("proxy", Verdict::BadConfiguration, &error)),
+        Err(error) => {
+            checks.push(bad("proxy", Verdict::BadConfiguration, &error));
+            return models::look_without_catalog(settings, checks);
+        }
     };
     match proxy::catalog(&client, settings).await {
         Ok(catalog) => {
@@ -218,6 +220,7 @@ async fn connect(settings: &Settings, environment: &Environment, checks: &mut Ve
                 | Error::Bug(_) => Verdict::BadConfiguration,
             };
             checks.push(bad("proxy", verdict, &error));
+            models::look_without_catalog(settings, checks);
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The proxy as the settings name it, and the models of the roles.
 
-use std::{collections::BTreeMap, fmt};
+use std::fmt;
 
 use super::{
     Error,
@@ -44,33 +44,12 @@ fn declare(catalog: &mut Catalog, settings: &Settings) {
     }
 }
 
-/// The models of these roles, as a task pins them.
-///
-/// # Errors
-/// [`Error::Roles`] names every role that has none, at once.
-pub fn pin(
-    catalog: &Catalog,
-    settings: &Settings,
-    roles: &[RoleName],
-) -> Result<BTreeMap<RoleName, PinnedModel>, Error> {
-    let (mut pinned, mut bad) = (BTreeMap::new(), Vec::new());
-    for role in roles {
-        match pin_one(catalog, settings, *role) {
-            Ok(model) => {
-                pinned.insert(*role, model);
-            }
-            Err(trouble) => bad.push(trouble),
-        }
-    }
-    if bad.is_empty() { Ok(pinned) } else { Err(Error::Roles(bad)) }
-}
-
 /// The model of the delegate, which alone a delegation needs.
 ///
 /// # Errors
-/// As [`pin`], and [`Error::Unpriced`] where a cost cap is set and nothing could be counted against it.
+/// [`Error::Roles`] if it has none, and [`Error::Unpriced`] where a cost cap is set and nothing could be counted against it.
 pub fn pin_delegate(catalog: &Catalog, settings: &Settings) -> Result<PinnedModel, Error> {
-    let model = pin_one(catalog, settings, RoleName::Delegate).map_err(|bad| Error::Roles(vec![bad]))?;
+    let model = pin(catalog, settings, RoleName::Delegate).map_err(|bad| Error::Roles(vec![bad]))?;
     let unpriced = model.prices.input.is_none() || model.prices.output.is_none();
     if unpriced && settings.delegate.max_cost.value.is_some() {
         return Err(Error::Unpriced { alias: model.alias });
@@ -78,7 +57,11 @@ pub fn pin_delegate(catalog: &Catalog, settings: &Settings) -> Result<PinnedMode
     Ok(model)
 }
 
-fn pin_one(catalog: &Catalog, settings: &Settings, role: RoleName) -> Result<PinnedModel, BadRole> {
+/// The model of a role, as a task pins it.
+///
+/// # Errors
+/// Nobody named one, or it cannot be used.
+pub fn pin(catalog: &Catalog, settings: &Settings, role: RoleName) -> Result<PinnedModel, BadRole> {
     let Some(alias) = settings.roles.get(&role) else { return Err(BadRole::Unset(role)) };
     catalog.pin(&alias.value, settings.max_output_tokens.value).map_err(|trouble| BadRole::Unusable {
         role,

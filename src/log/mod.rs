@@ -17,7 +17,7 @@ use std::path::PathBuf;
 
 pub use codec::{decode, encode};
 pub use journal::{Journal, Subscriber};
-pub use open::Access;
+pub use open::{Access, is_network_file_system};
 
 use crate::domain::{id::TaskId, task::Illegal};
 

@@ -136,7 +136,8 @@ fn private_file(path: &Path) -> Result<(), Error> {
 
 /// WAL needs shared memory, which a network file system does not have (<https://sqlite.org/wal.html>).
 #[cfg(target_os = "linux")]
-fn is_network_file_system(path: &Path) -> bool {
+#[must_use]
+pub fn is_network_file_system(path: &Path) -> bool {
     // magic numbers of statfs(2): NFS, SMB, SMB2, CIFS, AFS, Coda, 9p, Ceph
     const NETWORK: [u64; 8] =
         [0x6969, 0x517b, 0xfe53_4d42, 0xff53_4d42, 0x5346_414f, 0x7375_7245, 0x0102_1997, 0x00c3_6400];
@@ -147,7 +148,9 @@ fn is_network_file_system(path: &Path) -> bool {
     })
 }
 
+/// WAL needs shared memory, which a network file system does not have (<https://sqlite.org/wal.html>).
 #[cfg(not(target_os = "linux"))]
-fn is_network_file_system(_path: &Path) -> bool {
+#[must_use]
+pub fn is_network_file_system(_path: &Path) -> bool {
     false
 }

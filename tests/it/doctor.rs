@@ -83,7 +83,7 @@ async fn a_sound_place_is_good_and_nothing_is_made() {
     assert!(bad.is_empty(), "{bad:?}");
     assert_eq!(report.exit(), 0);
     let subjects: Vec<_> = report.checks.iter().map(|check| check.subject).collect();
-    assert_eq!(subjects, ["settings", "git", "repository", "state directory", "proxy", "delegate", "SQLite"]);
+    assert_eq!(subjects, ["settings", "git", "repository", "state directory", "log", "proxy", "delegate"]);
     let role = report.settings.iter().find(|setting| setting.key == "roles.delegate").unwrap();
     assert_eq!((role.value.as_deref(), role.source.as_str()), (Some("strong"), "NISSE_ROLE_DELEGATE"));
     assert!(!place.0.path().join("state").exists());
@@ -132,12 +132,15 @@ async fn a_proxy_that_is_down_is_told_from_a_key_that_is_refused() {
     let down = format!("http://{free}");
     let refusal = json!({"error": {"message": "Authentication Error, Invalid proxy server token passed", "type": "auth_error", "code": "401"}});
     let refusing = proxy(StatusCode::UNAUTHORIZED, refusal).await;
+    let unset = place.doctor(&[]).await;
+    assert_eq!((found(&unset, "proxy").len(), found(&unset, "delegate").len()), (1, 1), "{unset:?}");
     for (address, verdict, exit, kind) in [
         (down.as_str(), Verdict::BadEnvironment, 1, "proxy_unreachable"),
         (refusing.as_str(), Verdict::BadConfiguration, 2, "key_refused"),
         ("http://127.0.0.1:notaport", Verdict::BadConfiguration, 2, "proxy_configuration"),
     ] {
-        let variables = [("NISSE_LLM_BASE_URL", address), ("NISSE_LLM_TOKEN", "sk-token")];
+        let variables =
+            [("NISSE_LLM_BASE_URL", address), ("NISSE_LLM_TOKEN", "sk-token"), ("NISSE_ROLE_DELEGATE", "strong")];
         let report = place.doctor(&variables).await;
         assert_eq!((found(&report, "proxy")[0].0, report.exit()), (verdict, exit), "{report:?}");
         let error = models::models(&place.settings(&variables), &place.environment(&variables)).await.unwrap_err();

@@ -3,7 +3,11 @@
 use super::{Check, Verdict};
 use crate::{
     adapters::litellm::Catalog,
-    commands::{Error, proxy, settings::Settings},
+    commands::{
+        Error,
+        proxy::{self, BadRole},
+        settings::Settings,
+    },
     domain::{
         model::{PinnedModel, Route},
         role::RoleName,
@@ -20,22 +24,26 @@ pub(super) fn look(catalog: &Catalog, settings: &Settings, checks: &mut Vec<Chec
         if !needed && !settings.roles.contains_key(&role) {
             continue;
         }
-        match proxy::pin(catalog, settings, &[role]) {
-            Ok(pinned) => {
-                for model in pinned.values() {
-                    checks.push(Check::good(role.as_str(), described(model)));
-                    declared(role, model, catalog, checks);
-                }
+        match proxy::pin(catalog, settings, role) {
+            Ok(model) => {
+                checks.push(Check::good(role.as_str(), described(&model)));
+                declared(role, &model, catalog, checks);
             }
-            Err(Error::Roles(bad)) => {
+            Err(bad) => {
                 let verdict = if needed { Verdict::BadConfiguration } else { Verdict::Warning };
-                checks.push(super::bad(role.as_str(), verdict, &Error::Roles(bad)));
+                checks.push(super::bad(role.as_str(), verdict, &Error::Roles(vec![bad])));
             }
-            Err(error) => checks.push(super::bad(role.as_str(), Verdict::BadConfiguration, &error)),
         }
     }
     if let Err(error @ Error::Unpriced { .. }) = proxy::pin_delegate(catalog, settings) {
         checks.push(super::bad("delegate", Verdict::BadConfiguration, &error));
+    }
+}
+
+/// Names the needed roles that are not even set, where the proxy cannot be asked about any.
+pub(super) fn look_without_catalog(settings: &Settings, checks: &mut Vec<Check>) {
+    for role in NEEDED.into_iter().filter(|role| !settings.roles.contains_key(role)) {
+        checks.push(super::bad(role.as_str(), Verdict::BadConfiguration, &Error::Roles(vec![BadRole::Unset(role)])));
     }
 }
 
