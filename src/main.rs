@@ -7,11 +7,9 @@ const BUG: u8 = 70;
 
 fn main() -> ExitCode {
     // the default hook has told where; this tells whose it is
-    match std::panic::catch_unwind(|| nisse::cli::run(std::env::args_os())) {
-        Ok(code) => ExitCode::from(code),
-        Err(_) => {
-            nisse::cli::render::bug();
-            ExitCode::from(BUG)
-        }
-    }
+    let code = std::panic::catch_unwind(|| nisse::cli::run(std::env::args_os())).unwrap_or_else(|_| {
+        nisse::cli::render::bug();
+        BUG
+    });
+    ExitCode::from(code)
 }

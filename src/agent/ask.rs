@@ -23,7 +23,7 @@ const TRIES: u32 = 6;
 /// Attempts for a reply that is cut again and again.
 const CUT_TRIES: u32 = 3;
 /// No more attempts when trouble has lasted so long.
-const PATIENCE: Duration = Duration::from_secs(5 * 60);
+const PATIENCE: Duration = Duration::from_mins(5);
 /// The wait where a rate limit comes without one (the native route's often do).
 const UNTOLD_WAIT: Duration = Duration::from_secs(20);
 
@@ -56,7 +56,7 @@ pub(super) async fn ask(journal: &mut Journal, env: &Env<'_>) -> Result<(), Erro
             journal.push(EventKind::ReplyReceived { request: number, turn: request.turn, reply })?;
             journal.commit()?;
         }
-        Err(error) => failed(journal, env, number, error)?,
+        Err(error) => failed(journal, env, number, &error)?,
     }
     Ok(())
 }
@@ -92,8 +92,8 @@ fn price(task: &Task, reply: &mut Reply, estimated_input: u64, max_output: u64) 
     }
 }
 
-fn failed(journal: &mut Journal, env: &Env<'_>, request: u32, error: llm::Error) -> Result<(), Error> {
-    let retry_in_ms = retry_in(journal, &error).map(|wait| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX));
+fn failed(journal: &mut Journal, env: &Env<'_>, request: u32, error: &llm::Error) -> Result<(), Error> {
+    let retry_in_ms = retry_in(journal, error).map(|wait| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX));
     let message = env.mask.apply(&error.message).into_owned();
     journal.push(EventKind::RequestEnded {
         request,
@@ -142,6 +142,8 @@ fn retry_in(journal: &Journal, error: &llm::Error) -> Option<Duration> {
 /// Up to a quarter of the wait, so that many clients do not come back at once; drawn from the task's id and the
 /// attempt's number, so that a transcript can be repeated.
 fn jitter(task: &Task, wait: Duration) -> Duration {
-    let drawn = (task.id.0.as_u128() as u64 ^ u64::from(task.requests)).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
-    wait * u32::try_from(drawn % 256).unwrap_or(0) / 1024
+    let (_, random) = task.id.0.as_u64_pair();
+    // Fibonacci hashing: neighbouring attempts are drawn far apart
+    let drawn = (random ^ u64::from(task.requests)).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56;
+    wait * u32::try_from(drawn).unwrap_or(0) / 1024
 }

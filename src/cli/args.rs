@@ -114,8 +114,8 @@ pub enum Command {
     Doctor,
     /// Watch a whole delegation with nothing set up
     ///
-    /// A scripted model behind a loopback server fixes a real bug in a scratch repository until its test passes. Needs
-    /// no proxy, no key and no network.
+    /// A scripted model fixes a real bug in a scratch repository until its test passes; repository, worktree, commands
+    /// and check are real. Needs no proxy, no key and no network, and leaves its directory for a look.
     Demo,
     /// Print a completion script for a shell
     ///

@@ -99,7 +99,9 @@ impl Journal {
         let first = Event { task: id, seq: 1, at_ms: clock.civil_ms(), spent_ms: 0, kind };
         let task = Task::begin(&first)?;
         log.append(std::slice::from_ref(&first))?;
-        subscribers.iter_mut().for_each(|subscriber| subscriber(&first, &task));
+        for subscriber in &mut subscribers {
+            subscriber(&first, &task);
+        }
         Ok(Self {
             log,
             _lock: lock,

@@ -8,7 +8,10 @@ use std::{
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-use super::{Manner, first_line, grouped, on_terminal, say, span, story::shown_call};
+use super::{
+    Manner, first_line, grouped, on_terminal, say, span,
+    story::{self, shown_call},
+};
 use crate::{
     domain::{
         event::{Event, EventKind},
@@ -101,9 +104,16 @@ impl Progress {
     }
 
     fn see(&self, event: &Event, task: &Task) {
+        if self.manner.verbose {
+            for line in story::lines(event) {
+                self.line(&line);
+            }
+        }
         match &event.kind {
             EventKind::WorktreeReady { notices, .. } => {
-                notices.iter().for_each(|notice| self.line(&format!("note: {notice}")));
+                for notice in notices {
+                    self.line(&format!("note: {notice}"));
+                }
             }
             EventKind::RequestSent { turn, .. } => {
                 self.message(task, *turn, &format!("asking {}", task.started.model.alias));

@@ -26,7 +26,6 @@ pub fn lines(event: &Event) -> Vec<String> {
             ),
             format!("task: {}", first_line(&started.brief, 200)),
         ],
-        EventKind::SpanStarted { cause } => vec![cause.clone()],
         EventKind::WorktreeReady { snapshot, dirty, notices, .. } => {
             let unfinished = if *dirty { ", with your unfinished work" } else { "" };
             let mut lines = vec![format!("works from {}{unfinished}", snapshot.short())];
@@ -74,7 +73,7 @@ pub fn lines(event: &Event) -> Vec<String> {
             | IntentKind::CleanUp => Vec::new(),
         },
         EventKind::IntentSettled { .. } | EventKind::TurnEnded { .. } => Vec::new(),
-        EventKind::IntentAbandoned { cause, .. } => vec![cause.clone()],
+        EventKind::SpanStarted { cause } | EventKind::IntentAbandoned { cause, .. } => vec![cause.clone()],
         EventKind::ToolResult(result) => {
             let how = match result.status {
                 ResultStatus::Done => "",

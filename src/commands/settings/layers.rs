@@ -23,7 +23,9 @@ const CONFIG: &str = "NISSE_CONFIG";
 const STATE_DIR: &str = "NISSE_STATE_DIR";
 const TEST_CLOCK: &str = "NISSE_TEST_CLOCK";
 const TEST_IDS: &str = "NISSE_TEST_IDS";
-const OTHER_VARIABLES: [&str; 5] = [TOKEN_VARIABLE, CONFIG, STATE_DIR, TEST_CLOCK, TEST_IDS];
+/// What the commands of a task see, so that a nisse among them is none the worse for it.
+const COMMAND_MARK: &str = "NISSE_COMMAND";
+const OTHER_VARIABLES: [&str; 6] = [TOKEN_VARIABLE, CONFIG, STATE_DIR, TEST_CLOCK, TEST_IDS, COMMAND_MARK];
 
 /// What the command line sets; the last layer.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
