@@ -19,7 +19,7 @@ pub use codec::{decode, encode};
 pub use journal::{Journal, Subscriber};
 pub use open::{Access, is_network_file_system};
 
-use crate::domain::{id::TaskId, task::Illegal};
+use crate::domain::{fold::Illegal, id::TaskId};
 
 /// The version of the schema and of the events that this nisse writes.
 pub const VERSION: u32 = 1;

@@ -1,0 +1,287 @@
+//! The only fold: events in, state out.
+//!
+//! [`Task::apply`] refuses what [`phase::is_legal`](super::phase::is_legal) or the intents' table
+//! ([`intent::next_status`](super::intent::next_status)) forbids, both when an event is about to be written and when a
+//! stored one is read: an illegal event cannot be written, and a stored one is corruption.
+
+use std::collections::BTreeMap;
+
+use super::{
+    caps::{Money, Spend},
+    event::{Event, EventKind, ResultStatus, Seen, ToolResult},
+    id::{Hash, IntentId, TaskId},
+    intent::{self, Intent, IntentKind, Move, Status},
+    message::{Reply, Stop},
+    model::Usage,
+    phase,
+    task::{CheckResult, LastTrouble, OpenRequest, Ready, Repeat, Task, Turn},
+    upstream::{Reaction, Trouble},
+};
+
+/// An event that may not stand where it stands.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("task {task}, event {seq}: {what}")]
+pub struct Illegal {
+    /// The task.
+    pub task: TaskId,
+    /// The event.
+    pub seq: u64,
+    /// What is wrong with it.
+    pub what: String,
+}
+
+impl Task {
+    /// The state after `events`.
+    pub fn fold<'a>(events: impl IntoIterator<Item = &'a Event>) -> Result<Option<Self>, Illegal> {
+        let mut events = events.into_iter();
+        let Some(first) = events.next() else { return Ok(None) };
+        let mut task = Self::begin(first)?;
+        for event in events {
+            task.apply(event)?;
+        }
+        Ok(Some(task))
+    }
+
+    /// The state after a task's first event.
+    pub fn begin(first: &Event) -> Result<Self, Illegal> {
+        let illegal = |what: &str| Illegal { task: first.task, seq: first.seq, what: what.to_owned() };
+        let EventKind::TaskStarted(started) = &first.kind else {
+            return Err(illegal("a task begins with task_started"));
+        };
+        if first.seq != 1 {
+            return Err(illegal("a task's first event has the number 1"));
+        }
+        Ok(Self {
+            id: first.task,
+            seq: 1,
+            spent_ms: first.spent_ms,
+            started: (**started).clone(),
+            ready: None,
+            turns: Vec::new(),
+            intents: vec![Intent {
+                id: IntentId::TASK,
+                kind: IntentKind::Task,
+                status: Status::Pending,
+                at_ms: first.at_ms,
+            }],
+            request: None,
+            requests: 0,
+            trouble: None,
+            out_of_tokens: None,
+            spend: Spend::default(),
+            head: None,
+            seen: BTreeMap::new(),
+            tool_choice_dropped: false,
+            bad_replies: 0,
+            repeat: Repeat::default(),
+            failed_checks: 0,
+            unchanged_claims: 0,
+            handback: None,
+            uninspected: false,
+            paused: None,
+            ended: None,
+        })
+    }
+
+    /// Takes the next event in. On an error the state is as it was.
+    pub fn apply(&mut self, event: &Event) -> Result<(), Illegal> {
+        let illegal = |what: String| Illegal { task: self.id, seq: event.seq, what };
+        if event.task != self.id {
+            return Err(illegal(format!("it belongs to task {}", event.task)));
+        }
+        if event.seq != self.seq + 1 {
+            return Err(illegal(format!("it follows event {}", self.seq)));
+        }
+        if event.spent_ms < self.spent_ms {
+            return Err(illegal("active time runs backwards".to_owned()));
+        }
+        phase::is_legal(self, &event.kind).map_err(illegal)?;
+        self.seq = event.seq;
+        self.spent_ms = event.spent_ms;
+        self.take(&event.kind, event.at_ms);
+        Ok(())
+    }
+
+    /// The effect of a legal event.
+    fn take(&mut self, kind: &EventKind, at_ms: u64) {
+        match kind {
+            // a task's first event is `begin`'s, and the table allows it nowhere else
+            EventKind::TaskStarted(_) => {}
+            EventKind::SpanStarted { .. } => {
+                self.lose_request();
+                self.paused = None;
+                self.trouble = None;
+                self.uninspected = self.ready.is_some();
+            }
+            EventKind::WorktreeReady { snapshot, dirty, workspace, notices } => {
+                self.ready = Some(Ready {
+                    snapshot: snapshot.clone(),
+                    dirty: *dirty,
+                    workspace: workspace.clone(),
+                    notices: notices.clone(),
+                });
+                self.head = Some(snapshot.clone());
+                self.uninspected = false;
+            }
+            EventKind::RequestSent { request, turn, estimated_input, max_output, .. } => {
+                self.requests = *request;
+                self.request = Some(OpenRequest {
+                    request: *request,
+                    turn: *turn,
+                    estimated_input: *estimated_input,
+                    max_output: *max_output,
+                });
+            }
+            EventKind::RequestEnded { trouble, message, usage, retry_in_ms, .. } => {
+                self.end_request(*trouble, message, *usage, *retry_in_ms);
+            }
+            EventKind::RequestWithheld { estimated_input } => self.out_of_tokens = Some(*estimated_input),
+            EventKind::ReplyReceived { turn, reply, .. } => self.take_reply(*turn, reply),
+            EventKind::Nudged { text } => {
+                if self.repeat.count + 1 >= self.started.role.repeats {
+                    self.repeat.told = true;
+                }
+                if let Some(turn) = self.turns.last_mut() {
+                    turn.nudges.push(text.clone());
+                }
+            }
+            EventKind::IntentOpened { intent, kind } => {
+                self.intents.push(Intent { id: *intent, kind: kind.clone(), status: Status::Pending, at_ms });
+            }
+            EventKind::IntentSettled { intent } => {
+                self.move_intent(*intent, Move::Settle);
+                if let Some(IntentKind::Squash { to, .. }) = self.intent(*intent).map(|intent| intent.kind.clone()) {
+                    self.head = Some(to);
+                }
+            }
+            EventKind::IntentAbandoned { intent, .. } => self.move_intent(*intent, Move::Abandon),
+            EventKind::ToolResult(result) => self.take_result(result),
+            EventKind::EndingAccepted { call, handback } => {
+                if let Some(turn) = self.turns.last_mut() {
+                    turn.ending = Some((call.clone(), handback.clone()));
+                }
+            }
+            EventKind::CheckRan { command, status, output_tail, .. } => {
+                if let Some(turn) = self.turns.last_mut() {
+                    turn.checks.push(CheckResult {
+                        command: command.clone(),
+                        status: *status,
+                        output_tail: output_tail.clone(),
+                    });
+                }
+            }
+            EventKind::TurnEnded { .. } => self.close_turn(),
+            EventKind::Recovered { checkpoint, .. } => {
+                self.uninspected = false;
+                if checkpoint.is_some() {
+                    self.head.clone_from(checkpoint);
+                }
+            }
+            EventKind::TaskPaused { pause, cause } => self.paused = Some((*pause, cause.clone())),
+            EventKind::TaskEnded { end, cause } => self.ended = Some((end.clone(), cause.clone())),
+        }
+    }
+
+    /// A request whose fate is not known has still cost money.
+    fn lose_request(&mut self) {
+        if let Some(open) = self.request.take() {
+            self.charge(&Usage::estimate(open.estimated_input, open.max_output), None);
+        }
+    }
+
+    fn end_request(&mut self, trouble: Trouble, message: &str, usage: Option<Usage>, retry_in_ms: Option<u64>) {
+        if let Some(open) = self.request.take() {
+            match usage {
+                Some(usage) => self.charge(&usage, None),
+                None if trouble.is_charged() => {
+                    self.charge(&Usage::estimate(open.estimated_input, open.max_output), None);
+                }
+                None => {}
+            }
+        }
+        if trouble.reaction() == Reaction::DropToolChoice {
+            self.tool_choice_dropped = true;
+        }
+        let (attempts, since_ms) =
+            self.trouble.as_ref().map_or((0, self.spent_ms), |last| (last.attempts, last.since_ms));
+        self.trouble =
+            Some(LastTrouble { trouble, message: message.to_owned(), retry_in_ms, attempts: attempts + 1, since_ms });
+    }
+
+    fn take_reply(&mut self, number: u32, reply: &Reply) {
+        if let Some(open) = self.request.take() {
+            let usage = reply.usage.unwrap_or_else(|| Usage::estimate(open.estimated_input, open.max_output));
+            self.charge(&usage, reply.cost);
+            // a ceiling that was lowered for the cap, and reached, is the cap's doing
+            if reply.stop == Stop::Truncated && open.max_output < self.started.model.max_output {
+                self.out_of_tokens = Some(open.estimated_input);
+            }
+        }
+        self.spend.turns += 1;
+        self.trouble = None;
+        self.turns.push(Turn {
+            number,
+            reply: reply.clone(),
+            results: Vec::new(),
+            nudges: Vec::new(),
+            ending: None,
+            checks: Vec::new(),
+            closed: false,
+        });
+    }
+
+    fn charge(&mut self, usage: &Usage, cost: Option<Money>) {
+        self.spend.usage.add(usage);
+        match cost.or_else(|| self.started.model.prices.cost(usage)) {
+            Some(cost) => self.spend.cost = self.spend.cost.plus(cost),
+            None => self.spend.cost_unknown = true,
+        }
+    }
+
+    fn take_result(&mut self, result: &ToolResult) {
+        if let Some(checkpoint) = &result.checkpoint {
+            self.head = Some(checkpoint.clone());
+        }
+        if let Some(Seen { path, hash }) = &result.seen {
+            self.seen.insert(path.clone(), hash.clone());
+        }
+        let ending = self.started.role.ending.as_str();
+        let Some(turn) = self.turns.last_mut() else { return };
+        turn.results.push(result.clone());
+        if let Some((call, handback)) = &turn.ending
+            && *call == result.call
+        {
+            match result.status {
+                ResultStatus::Done => self.handback = Some(handback.clone()),
+                ResultStatus::Failed => self.failed_checks += 1,
+                ResultStatus::Refused => self.unchanged_claims += 1,
+                ResultStatus::Unreadable | ResultStatus::NotRun => {}
+            }
+        }
+        let Some(call) = turn.reply.calls().find(|call| call.id == result.call) else { return };
+        if result.status == ResultStatus::NotRun || call.name == ending {
+            return;
+        }
+        let text = format!("{}\0{}\0{:?}\0{}", call.name, call.arguments, result.status, result.content);
+        let key = Some(Hash::of(text.as_bytes()));
+        if self.repeat.key == key {
+            self.repeat.count += 1;
+        } else {
+            self.repeat = Repeat { key, count: 1, told: false };
+        }
+    }
+
+    fn close_turn(&mut self) {
+        let Some(turn) = self.turns.last_mut() else { return };
+        turn.closed = true;
+        self.bad_replies = if turn.is_bad() { self.bad_replies + 1 } else { 0 };
+    }
+
+    fn move_intent(&mut self, id: IntentId, step: Move) {
+        if let Some(intent) = self.intents.get_mut(id.0 as usize)
+            && let Some(status) = intent::next_status(&intent.kind, Some(intent.status), step)
+        {
+            intent.status = status;
+        }
+    }
+}
