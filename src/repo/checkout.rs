@@ -149,7 +149,8 @@ impl Checkout {
         // `~` and relative paths are left: such a filter would still be switched off, only not refused
         paths.extend(configured.map(PathBuf::from).filter(|path| path.is_absolute()));
         // a file that cannot be read holds for git as little as for us
-        let texts: Vec<_> = paths.iter().filter_map(|path| std::fs::read(path).ok()).collect();
+        let regular = paths.iter().filter(|path| path.symlink_metadata().is_ok_and(|found| found.is_file()));
+        let texts: Vec<_> = regular.filter_map(|path| std::fs::read(path).ok()).collect();
         self.refuse_filters_of(&texts)
     }
 }
@@ -163,12 +164,13 @@ struct Place {
 
 impl Place {
     fn find(git: &Git, path: &Path) -> Result<Self, Error> {
-        let ask = |question: &[&str]| {
-            git.call([OsStr::new("-C"), path.as_os_str(), OsStr::new("rev-parse")]).args(question).line()
-        };
         let refused = |why: &str| Error::Refused { checkout: path.to_owned(), why: why.to_owned() };
-        let kind = match ask(&["--is-bare-repository", "--is-inside-work-tree"]) {
-            Ok(kind) => kind,
+        let ask = |questions: &[&str]| {
+            let call = git.call([OsStr::new("-C"), path.as_os_str(), OsStr::new("rev-parse")]);
+            call.args(["--path-format=absolute"]).args(questions).line()
+        };
+        let answer = match ask(&["--show-toplevel", "--git-dir", "--git-common-dir"]) {
+            Ok(answer) => answer,
             Err(Error::Git { stderr, .. }) if stderr.contains("dubious ownership") => {
                 return Err(refused(
                     "it belongs to somebody else, and git does not trust it (dubious ownership); if you do: \
@@ -178,24 +180,22 @@ impl Place {
             Err(Error::Git { stderr, .. }) if stderr.contains("not a git repository") => {
                 return Err(Error::NotARepository { path: path.to_owned() });
             }
+            Err(Error::Git { stderr, .. }) if stderr.contains("must be run in a work tree") => {
+                return Err(refused(if ask(&["--is-bare-repository"])? == "true" {
+                    "it is a bare repository, without files to work on; clone it and work there"
+                } else {
+                    "it is a git directory; name the checkout that it belongs to"
+                }));
+            }
             Err(error) => return Err(error),
         };
-        let mut kind = kind.lines();
-        if kind.next() == Some("true") {
-            return Err(refused("it is a bare repository, without files to work on; clone it and work there"));
+        let real = |line: &str| std::fs::canonicalize(line).map_err(io_error("find", Path::new(line)));
+        match answer.lines().collect::<Vec<_>>()[..] {
+            [root, git_dir, common_dir] => {
+                Ok(Self { root: real(root)?, git_dir: real(git_dir)?, common_dir: real(common_dir)? })
+            }
+            _ => Err(refused("its path holds a line break, which git's answers cannot be read with")),
         }
-        if kind.next() != Some("true") {
-            return Err(refused("it is a git directory; name the checkout that it belongs to"));
-        }
-        let absolute = |question: &str| -> Result<PathBuf, Error> {
-            let answer = ask(&["--path-format=absolute", question])?;
-            std::fs::canonicalize(&answer).map_err(io_error("find", Path::new(&answer)))
-        };
-        Ok(Self {
-            root: absolute("--show-toplevel")?,
-            git_dir: absolute("--git-dir")?,
-            common_dir: absolute("--git-common-dir")?,
-        })
     }
 }
 

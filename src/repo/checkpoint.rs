@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 use super::{
     Error, Worktree, excludes,
     git::{Git, LONG},
-    staging::{Staging, paths},
+    staging::Staging,
+    store::Standing,
 };
 use crate::domain::id::{CallId, CommitId, TaskId};
 
@@ -84,32 +85,21 @@ impl Worktree {
         if named.is_empty() {
             return Ok(Vec::new());
         }
-        let git = self.git()?;
-        let artefact = |path: &&String| excludes::artefact(self.path(), Path::new(path));
-        let artefacts: Vec<_> = named.iter().filter(artefact).collect();
-        let tracked = if artefacts.is_empty() {
-            Vec::new()
-        } else {
-            let call = git.call(["ls-files", "-z", "--"]).variable("GIT_LITERAL_PATHSPECS", "1");
-            paths(call.args(&artefacts).parts()?)
+        let standings = self.store().standing(named)?;
+        let is_ignored = |(path, standing): &(&String, Standing)| match standing {
+            Standing::Tracked => false,
+            Standing::Ignored => true,
+            Standing::Untracked => excludes::artefact(self.path(), Path::new(path)),
         };
-        // 1 is its way to say "none"
-        let by_rule = paths(git.call(["check-ignore", "-z", "--stdin"]).input(lines(named)).also_fine(1).parts()?);
-        let is_ignored = |path: &&String| {
-            by_rule.iter().any(|found| found == Path::new(path))
-                || artefacts.contains(path) && !tracked.iter().any(|found| found == Path::new(path))
-        };
-        Ok(named.iter().filter(is_ignored).cloned().collect())
+        Ok(named.iter().zip(standings).filter(is_ignored).map(|(path, _)| path.clone()).collect())
     }
 
     /// Makes sure that the index can be trusted: there, readable, and without marks that hide paths from git.
     pub(super) fn plain_index(&self, git: &Git, commit: &CommitId) -> Result<(), Error> {
-        let store = self.store();
-        let there = self.git_dir().join("index").is_file();
-        if there && store.readable().is_ok() && store.unwatched()?.is_empty() && store.conflicts()?.is_empty() {
+        let index = self.git_dir().join("index");
+        if index.is_file() && self.store().index_is_plain()? {
             return Ok(());
         }
-        let index = self.git_dir().join("index");
         if let Err(error) = std::fs::remove_file(&index)
             && error.kind() != std::io::ErrorKind::NotFound
         {
@@ -117,11 +107,6 @@ impl Worktree {
         }
         git.call(["read-tree", commit.0.as_str()]).limit(LONG).run().map(drop)
     }
-}
-
-/// Names, each ended by NUL.
-fn lines(named: &[String]) -> Vec<u8> {
-    named.iter().flat_map(|path| path.bytes().chain([0])).collect()
 }
 
 /// A checkpoint's message: the subject on one line, and the trailers by which recovery knows it.

@@ -51,11 +51,10 @@ impl Checkout {
     pub fn diff(&self, from: &CommitId, to: &CommitId) -> Result<Diff, Error> {
         let ask = |form: &[&str]| {
             let call = self.git().call(["diff-tree", "-r", "-M", "--no-ext-diff", "--no-textconv", "--no-color"]);
-            // the prefixes and the context as `git apply` expects them, whatever the configuration says
-            let call = call.args(["--src-prefix=a/", "--dst-prefix=b/"]).args(form);
-            call.args([&from.0, &to.0]).limit(LONG).run()
+            call.args(form).args([&from.0, &to.0]).limit(LONG).run()
         };
-        let patch = ask(&["-p", "-U3", "--binary", "--full-index"])?;
+        // prefixes and context as `git apply` expects them, whatever the configuration says
+        let patch = ask(&["-p", "--binary", "--full-index", "--src-prefix=a/", "--dst-prefix=b/", "-U3"])?;
         let counted = ask(&["--numstat", "-z"])?;
         let files = stats(&counted).ok_or_else(|| Error::Unreadable {
             action: "diff-tree".to_owned(),

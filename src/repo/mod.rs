@@ -12,7 +12,7 @@
 //!
 //! Two hands do it. [`git`] runs the git program, and writes whatever is written: it alone converts line endings and
 //! encodings as the person's git does, and syncs objects and refs. `store` reads in process through libgit2. No other
-//! file names either of them, so that a twin (reads by the program, for repositories that libgit2 refuses) fits in.
+//! file calls either of them, so that a twin (reads by the program, for repositories that libgit2 refuses) fits in.
 
 mod attributes;
 mod branch;

@@ -21,7 +21,8 @@ impl Worktree {
         self.verify()?;
         let git = self.git()?;
         self.plain_index(&git, commit)?;
-        git.call(["read-tree", "--reset", "-u", commit.0.as_str()]).limit(LONG).run()?;
+        let reset = || git.call(["read-tree", "--reset", "-u", commit.0.as_str()]).limit(LONG).run();
+        reset()?;
         self.remove_new_rules(&git)?;
 
         let untracked = Staging { git: &git, root: self.path(), index: None }.untracked()?;
@@ -32,7 +33,9 @@ impl Worktree {
         for directory in &untracked.artefacts {
             call = call.args([OsStr::new("-e"), &pattern_of(directory)]);
         }
-        call.limit(LONG).run().map(drop)
+        call.limit(LONG).run()?;
+        // where a directory had become a link, the first time looked through it and found its files in order
+        reset().map(drop)
     }
 
     /// Removes untracked `.gitignore` files: one that holds `*` would hide what came with it. Those in places that the

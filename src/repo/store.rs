@@ -14,6 +14,20 @@ const ASSUME_UNCHANGED: u16 = 0x8000;
 /// Set by `update-index --skip-worktree`.
 const SKIP_WORKTREE: u16 = 1 << 14;
 
+/// The bits that tell the sides of a conflict.
+const STAGE: u16 = 0x3000;
+
+/// How git stands to a path.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Standing {
+    /// It is in the index.
+    Tracked,
+    /// It is not, and could be.
+    Untracked,
+    /// It is not, and git's rules leave it out.
+    Ignored,
+}
+
 /// A repository as seen from one git directory: the main one, or a worktree's entry.
 #[derive(Clone, Debug)]
 pub(super) struct Store {
@@ -143,7 +157,7 @@ impl Store {
     pub(super) fn conflicts(&self) -> Result<Vec<String>, Error> {
         let repository = self.open()?;
         let index = repository.index().map_err(read("read the index"))?;
-        let stages = index.iter().filter(|entry| entry.flags & 0x3000 != 0);
+        let stages = index.iter().filter(|entry| entry.flags & STAGE != 0);
         let mut paths: Vec<_> = stages.map(|entry| String::from_utf8_lossy(&entry.path).into_owned()).collect();
         paths.dedup();
         Ok(paths)
@@ -156,6 +170,31 @@ impl Store {
         let flagged =
             |entry: &git2::IndexEntry| entry.flags & ASSUME_UNCHANGED != 0 || entry.flags_extended & SKIP_WORKTREE != 0;
         Ok(index.iter().filter(flagged).map(|entry| (entry.path, entry.id.to_string())).collect())
+    }
+
+    /// Whether the index can be read and hides nothing: no marks, no conflicts.
+    pub(super) fn index_is_plain(&self) -> Result<bool, Error> {
+        let repository = self.open()?;
+        let Ok(index) = repository.index() else { return Ok(false) };
+        let odd = |entry: git2::IndexEntry| {
+            entry.flags & (ASSUME_UNCHANGED | STAGE) != 0 || entry.flags_extended & SKIP_WORKTREE != 0
+        };
+        Ok(!index.iter().any(odd))
+    }
+
+    /// Those of `paths` (relative to the working tree) that are tracked, and those that git's rules ignore.
+    pub(super) fn standing(&self, paths: &[String]) -> Result<Vec<Standing>, Error> {
+        let repository = self.open()?;
+        let index = repository.index().map_err(read("read the index"))?;
+        let look = |path: &String| {
+            if index.get_path(Path::new(path), 0).is_some() {
+                return Ok(Standing::Tracked);
+            }
+            let ignored =
+                repository.is_path_ignored(path).map_err(read(format!("look up whether {path} is ignored")))?;
+            Ok(if ignored { Standing::Ignored } else { Standing::Untracked })
+        };
+        paths.iter().map(look).collect()
     }
 
     /// Names of the content filters that the configuration defines now.

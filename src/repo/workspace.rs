@@ -21,11 +21,17 @@ pub fn describe(path: &Path) -> String {
     let mut kinds: BTreeMap<String, usize> = BTreeMap::new();
     let mut top: BTreeMap<String, BTreeMap<String, bool>> = BTreeMap::new();
     let mut files = 0;
+    let root = path.to_owned();
+    let artefacts = move |entry: &ignore::DirEntry| {
+        let directory = entry.file_type().is_some_and(|kind| kind.is_dir());
+        let inside = entry.path().strip_prefix(&root).map(|relative| relative.join("file"));
+        directory && inside.is_ok_and(|inside| super::excludes::artefact(&root, &inside))
+    };
     let walk = ignore::WalkBuilder::new(path)
         .hidden(false)
         .require_git(false)
         .parents(false)
-        .filter_entry(|entry| entry.file_name() != ".git")
+        .filter_entry(move |entry| entry.file_name() != ".git" && !artefacts(entry))
         .build();
     for entry in walk.flatten().filter(|entry| !entry.file_type().is_some_and(|kind| kind.is_dir())) {
         let Ok(relative) = entry.path().strip_prefix(path) else { continue };

@@ -103,7 +103,7 @@ impl Worktree {
         let mut changed = false;
         let file = self.path().join(".git");
         let expected = format!("gitdir: {}\n", self.git_dir.display());
-        if fs::read_to_string(&file).ok().as_ref() != Some(&expected) || file.is_symlink() {
+        if read_file(&file).as_ref() != Some(&expected) {
             if file.is_dir() && !file.is_symlink() {
                 remove_tree(&file)?;
             }
@@ -119,7 +119,7 @@ impl Worktree {
         }
         let head = self.git_dir.join("HEAD");
         let reference = format!("refs/heads/{}", self.branch.name);
-        if fs::read_to_string(&head).map_err(io_error("read", &head))? != format!("ref: {reference}\n") {
+        if read_file(&head).as_ref() != Some(&format!("ref: {reference}\n")) {
             self.git()?.call(["symbolic-ref", "HEAD", &reference]).run()?;
             changed = true;
         }
@@ -287,10 +287,15 @@ fn is_left_over(branch: &TaskBranch) -> bool {
     empty || tied.is_some_and(|to| to.starts_with(branch.checkout.common_dir().join("worktrees")))
 }
 
+/// A small file's text; none if there is no such regular file (to read a pipe would take for ever).
+fn read_file(path: &Path) -> Option<String> {
+    path.symlink_metadata().ok().filter(fs::Metadata::is_file)?;
+    fs::read_to_string(path).ok()
+}
+
 /// The first line of a small file; none if there is no such file.
 fn read_line(path: &Path) -> Option<String> {
-    let text = fs::read_to_string(path).ok()?;
-    text.lines().next().map(str::to_owned)
+    read_file(path)?.lines().next().map(str::to_owned)
 }
 
 fn remove_file(path: &Path) -> Result<(), Error> {

@@ -1,5 +1,4 @@
 //! The tools offered to a model, on this machine: what a model's calls do to real files and what it reads about it.
-#![expect(clippy::expect_used, reason = "a panic is how a test fails")]
 
 use std::{
     collections::BTreeMap,

@@ -1,0 +1,8 @@
+//! The repository floor against real repositories: what it does to them, and what it must not.
+
+mod ends;
+mod ground;
+mod refused;
+mod rollback;
+mod unchanged;
+mod work;
