@@ -19,6 +19,7 @@ mod recordings;
 mod repo;
 mod settings;
 mod stop;
+mod storage;
 mod support;
 mod tools;
 mod upstream;
