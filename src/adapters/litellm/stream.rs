@@ -361,7 +361,8 @@ mod tests {
             format!("data: {{\"choices\":[],\"usage\":{usage}}}\n\ndata: [DONE]")
         };
         let estimated = counted(r#""completion_tokens_details":{"reasoning_tokens":0,"text_tokens":5}"#);
-        let told = counted(r#""completion_tokens_details":{"text_tokens":5},"prompt_tokens_details":{"cached_tokens":0}"#);
+        let told =
+            counted(r#""completion_tokens_details":{"text_tokens":5},"prompt_tokens_details":{"cached_tokens":0}"#);
         for (body, wanted) in [
             (choices(&[text, end]).replace("data: [DONE]\n\n", ""), Trouble::Cut),
             (choices(&[text]), Trouble::Cut),

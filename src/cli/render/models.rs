@@ -23,7 +23,7 @@ pub fn text(report: &Report) -> String {
         "REASONING",
         "$/M IN",
         "$/M OUT",
-        "$/M CACHED",
+        "$/M CACHE R/W",
         "ROLES",
     ]);
     for row in &report.models {

@@ -215,8 +215,8 @@ impl Assembly for Reading {
         let Some(finish) = self.finish.take().filter(|_| self.done) else {
             return cut("the stream ended without a finish reason", self.usage);
         };
-        let (refusal, doubtful) =
-            (std::mem::take(&mut self.refusal), self.streamed && self.counted_by == Counter::Proxy);
+        let doubtful = self.streamed && (self.counted_by == Counter::Proxy || !self.calls.are_whole());
+        let refusal = std::mem::take(&mut self.refusal);
         let mut reply = self.into_reply();
         let calls = reply.calls().count();
         let objects = |call: &Call| serde_json::from_str::<Map<String, Value>>(&call.arguments).is_ok();
