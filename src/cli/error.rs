@@ -99,9 +99,10 @@ fn kind(error: &commands::Error) -> (&'static str, u8) {
         commands::Error::Unpriced { .. } => ("unknown_price", CONFIGURATION),
         commands::Error::BranchTaken { .. } => ("branch_taken", CONFIGURATION),
         commands::Error::Log(error) => log_kind(error),
-        commands::Error::NoLog { .. } | commands::Error::Write { .. } | commands::Error::Signals { .. } => {
-            ("environment", ENVIRONMENT)
-        }
+        commands::Error::NoLog { .. }
+        | commands::Error::Write { .. }
+        | commands::Error::Signals { .. }
+        | commands::Error::Listen { .. } => ("environment", ENVIRONMENT),
         commands::Error::Cut { source, .. } => agent_kind(source),
         commands::Error::Moved { .. } => ("repository_changed", ENVIRONMENT),
         commands::Error::PathNotText { .. } => ("path_not_text", ENVIRONMENT),
@@ -217,6 +218,7 @@ fn causes(error: &commands::Error) -> Vec<String> {
         | commands::Error::Write { .. }
         | commands::Error::Several(_)
         | commands::Error::Signals { .. }
+        | commands::Error::Listen { .. }
         | commands::Error::Bug(_) => Vec::new(),
     };
     if !several.is_empty() {

@@ -9,6 +9,7 @@ mod caps;
 mod cases;
 mod checks;
 mod delegate;
+mod demo;
 mod doctor;
 mod domain_walk;
 mod generated;
