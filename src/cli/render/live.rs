@@ -3,7 +3,7 @@
 //! - The cursor waits at the line's first column and is never hidden. So whatever happens, a resize, Ctrl-C, a kill,
 //!   there is nothing to restore, and erasing from the cursor on always erases the whole line, also where the terminal
 //!   has folded it into several.
-//! - Everything is written in one piece, text first and then the rest of the old line erased, so that nothing flickers.
+//! - Everything is written in one piece, so that nothing flickers.
 //! - No line is wider than the terminal.
 
 use std::{
@@ -15,8 +15,6 @@ use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 /// A line is on the screen, for those who must write without asking: a panic.
 static SHOWN: AtomicBool = AtomicBool::new(false);
-/// Erases from the cursor to the end of the line.
-const ERASE_LINE: &str = "\x1b[K";
 /// Erases from the cursor to the end of the screen.
 const ERASE_BELOW: &str = "\x1b[J";
 
@@ -32,9 +30,12 @@ pub(super) fn columns() -> usize {
 /// Draws `line`, in place of the one that is there, under `above` (whole lines, if any).
 pub(super) fn draw(above: &[String], line: &str) {
     let mut frame = String::from("\r");
+    if !above.is_empty() {
+        // first, so that no line that stays is padded with what was erased: it would fold in a narrower terminal
+        frame.push_str(ERASE_BELOW);
+    }
     for above in above {
         frame.push_str(above);
-        frame.push_str(ERASE_LINE);
         frame.push('\n');
     }
     frame.push_str(line);

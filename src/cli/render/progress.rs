@@ -145,14 +145,15 @@ impl Progress {
             self.flush(&mut state);
         }
         let mut lines = if self.manner.verbose { story::lines(event) } else { told(event) };
-        if let EventKind::TurnEnded { turn: number } = &event.kind {
-            lines.push(turn(task, *number));
-        }
-        let lines: Vec<String> = if self.live {
+        lines = if self.live {
             lines.iter().flat_map(|line| folded(line)).collect()
         } else {
             lines.iter().map(|line| plain(line)).collect()
         };
+        if let EventKind::TurnEnded { turn: number } = &event.kind {
+            let turn = plain(&turn(task, *number));
+            lines.push(if self.live { live::cut(&turn, width()) } else { turn });
+        }
         if self.live || !lines.is_empty() {
             self.put(&mut state, &lines);
         }
