@@ -7,7 +7,7 @@ use std::{
 
 use serde_json::json;
 
-use super::render;
+use super::{error::ErrorObject, render};
 
 /// Exit status of a bug in nisse.
 const BUG: u8 = 70;
@@ -26,8 +26,7 @@ pub(super) fn guarded(json: bool, work: impl FnOnce() -> u8) -> u8 {
     }));
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| {
         if json {
-            let error = json!({"kind": "bug", "message": MESSAGE, "hint": HINT});
-            let object = json!({"v": 1, "type": "error", "exit": BUG, "task": null, "error": error});
+            let object = json!(ErrorObject::new("bug", BUG, None, MESSAGE.to_owned(), Some(HINT.to_owned())));
             render::bytes(format!("{object}\n").as_bytes());
         }
         let _ = writeln!(std::io::stderr(), "error: {MESSAGE}\n  try: {HINT}");

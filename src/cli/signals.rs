@@ -5,7 +5,10 @@ use std::time::Duration;
 use serde_json::json;
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::render::{self, Manner, progress::Progress};
+use super::{
+    error::ErrorObject,
+    render::{self, Manner, progress::Progress},
+};
 use crate::{agent::env::Stopper, commands, domain::id::TaskId};
 
 /// How long the work may take to stop by itself; the process is gone within 5 s.
@@ -54,10 +57,9 @@ async fn leave(manner: Manner, progress: Progress, way_on: fn(TaskId) -> String)
         let task = progress.task();
         let hint = task.map(way_on);
         if manner.json {
-            let error =
-                json!({"kind": "stopped", "message": "stopped before the work could end by itself", "hint": hint});
-            let object = json!({"v": 1, "type": "error", "exit": STOPPED, "task": task, "error": error});
-            render::data(manner, &object.to_string());
+            let message = "stopped before the work could end by itself".to_owned();
+            let object = ErrorObject::new("stopped", STOPPED, task, message, hint.clone());
+            render::data(manner, &json!(object).to_string());
         }
         render::say(manner, &format!("stopped at once{}", hint.map_or_else(String::new, |hint| format!("; {hint}"))));
     });

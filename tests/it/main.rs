@@ -18,6 +18,7 @@ mod prefix;
 mod proxy;
 mod recordings;
 mod repo;
+mod schemas;
 mod settings;
 mod stop;
 mod support;

@@ -10,6 +10,7 @@ pub mod log;
 pub mod models;
 pub mod progress;
 pub mod result;
+pub mod schema;
 mod status;
 pub mod story;
 mod table;
