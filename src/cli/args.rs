@@ -95,9 +95,9 @@ pub enum Command {
     /// List the tasks of this checkout, or the events of one
     ///
     /// Without TASK, the tasks of this checkout, newest last. With TASK, everything that happened in it, with the cause
-    /// of each step.
+    /// of each step; with -v, every answer whole.
     #[command(after_long_help = manual::LOG)]
-    Log(OneTask),
+    Log(Log),
     /// List the models that the proxy offers to this key
     ///
     /// One line for each alias: the model behind it, its provider, how it is spoken to, its window, output limit,
@@ -179,6 +179,17 @@ pub struct OneTask {
     /// The task's id, or a beginning of it that no other has
     #[arg(value_parser = not_blank)]
     pub task: Option<String>,
+}
+
+/// `nisse log`.
+#[derive(clap::Args, Clone, Debug)]
+pub struct Log {
+    /// The task's id, or a beginning of it that no other has
+    #[arg(value_parser = not_blank)]
+    pub task: Option<String>,
+    /// Go on telling while another nisse works on TASK
+    #[arg(short, long, requires = "task")]
+    pub follow: bool,
 }
 
 /// A manual page other than nisse's own.

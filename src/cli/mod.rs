@@ -90,10 +90,15 @@ async fn dispatch(args: &Args, manner: Manner) -> Result<u8, commands::Error> {
             };
             Ok(told(manner, &watched(manner, result::go_on, |watch| resume::resume(&opened, id, watch)).await?))
         }
-        Command::Log(task) => {
+        Command::Log(log) => {
             let opened = open(args)?;
-            match &task.task {
+            match &log.task {
                 None => render::log::list(manner, &commands::log::list(&opened)?),
+                Some(name) if log.follow => {
+                    let mut teller = render::log::Teller::new(manner);
+                    let task = commands::log::follow(&opened, name, |event| teller.tell(event)).await?;
+                    teller.end(&task);
+                }
                 Some(name) => {
                     let (task, events) = commands::log::one(&opened, name)?;
                     render::log::one(manner, &task, &events);

@@ -33,9 +33,9 @@ pub struct Prices {
     pub input: Option<Money>,
     /// An output token.
     pub output: Option<Money>,
-    /// An input token read from the cache; else as [`Self::input`].
+    /// An input token read from the cache; else as any other.
     pub cache_read: Option<Money>,
-    /// An input token written to the cache; else as [`Self::input`].
+    /// An input token written to the cache; else as any other.
     pub cache_write: Option<Money>,
 }
 

@@ -2,7 +2,7 @@
 
 use rusqlite::{OptionalExtension as _, params};
 
-use super::{Error, Log, codec};
+use super::{Error, Log, codec, lock::is_held};
 use crate::domain::{
     event::{Event, EventKind, TaskStarted},
     id::{Hash, TaskId},
@@ -51,6 +51,12 @@ impl Log {
         Task::fold(&events)
             .map_err(|illegal| Error::Corrupt { task: illegal.task, seq: illegal.seq, what: illegal.what })?
             .ok_or_else(|| Error::NoSuchTask { name: id.to_string() })
+    }
+
+    /// Whether a process works on the task at this moment.
+    #[must_use]
+    pub fn is_held(&self, task: TaskId) -> bool {
+        is_held(&self.state_dir, task)
     }
 
     /// All tasks with their first events, newest first.

@@ -108,7 +108,6 @@ fn holds(root: &Value, schema: &Value, value: &Value) -> Result<(), String> {
     let fail = |what: &str| Err(format!("{what}: {value} is not {schema}"));
     for (keyword, said) in keywords {
         match keyword.as_str() {
-            "$schema" | "$defs" | "title" | "description" | "format" | "default" | "required" => {}
             "additionalProperties" => assert_eq!(said, &json!(false)),
             "$ref" => {
                 let path = said.as_str().unwrap().strip_prefix('#').unwrap();
@@ -124,7 +123,8 @@ fn holds(root: &Value, schema: &Value, value: &Value) -> Result<(), String> {
             "enum" if !said.as_array().unwrap().contains(value) => return fail("enum"),
             "minimum" if value.as_f64().is_some_and(|n| n < said.as_f64().unwrap()) => return fail("minimum"),
             "maximum" if value.as_f64().is_some_and(|n| n > said.as_f64().unwrap()) => return fail("maximum"),
-            "const" | "enum" | "minimum" | "maximum" => {}
+            "const" | "enum" | "minimum" | "maximum" | "$schema" | "$defs" | "title" | "description" | "format"
+            | "default" | "required" => {}
             "items" => {
                 for item in value.as_array().into_iter().flatten() {
                     holds(root, said, item)?;

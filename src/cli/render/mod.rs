@@ -57,9 +57,14 @@ impl Manner {
 
 /// Writes a line of data. A reader that has gone away is no reason to stop the work.
 pub fn data(manner: Manner, line: &str) {
+    let _ = try_data(manner, line);
+}
+
+/// Writes a line of data, where there is nothing to do if nobody reads it.
+pub fn try_data(manner: Manner, line: &str) -> std::io::Result<()> {
     let mut out = AutoStream::new(std::io::stdout(), manner.color);
-    let _ = writeln!(out, "{line}");
-    let _ = out.flush();
+    writeln!(out, "{line}")?;
+    out.flush()
 }
 
 /// Writes a line for a person, whatever the manner.
