@@ -35,6 +35,9 @@ use crate::{
 /// Parses, resolves, dispatches, renders; returns the exit status.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
+    if let Some(status) = completions::answer(&arguments) {
+        return status;
+    }
     let args = match Args::try_parse_from(&arguments) {
         Ok(args) => args,
         Err(error) => {

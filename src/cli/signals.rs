@@ -53,6 +53,7 @@ pub(super) fn listen(
 /// Ends the process in the middle of the work: the log is whole all the same.
 async fn leave(manner: Manner, progress: Progress, way_on: fn(TaskId) -> String) {
     let words = tokio::task::spawn_blocking(move || {
+        commands::run::kill_commands();
         progress.finish();
         let task = progress.task();
         let hint = task.map(way_on);
