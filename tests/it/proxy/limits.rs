@@ -28,7 +28,7 @@ fn a_spent_key_interrupts_and_another_key_goes_on() {
     for role in MODELS {
         let (brief, name) = faulty("ok");
         let env = with_key("sk-test-spent", role);
-        assert_budget_gone(&env.delegate(&[], &brief), &["the key's budget", "0.5", "0.0001"]);
+        assert_budget_gone(&env.delegate(&[], &brief), &["the key's budget is used up: $0.", " spent of $0.0001"]);
         assert_eq!(start::limited().calls(&name).len(), 0);
         env.set("NISSE_LLM_TOKEN", "sk-test-plain");
         env.run(&["resume", "--json"]).ends(0, "handback");
@@ -61,7 +61,7 @@ fn a_spent_provider_is_told_with_both_figures() {
     let (brief, name) = faulty("ok");
     let env = with_key("sk-test-plain", "hosted-dear");
     let run = env.delegate(&[], &brief);
-    assert_budget_gone(&run, &["the budget of the provider hosted_vllm", "0.00014", "0.0000001"]);
+    assert_budget_gone(&run, &["the budget of the provider hosted_vllm is used up: $0.00014 spent of $0.0000001"]);
     assert_eq!(start::limited().calls(&name).len(), 1, "{}", run.report());
 }
 

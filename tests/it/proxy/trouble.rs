@@ -31,7 +31,7 @@ fn a_rate_limit_is_waited_out_and_the_wait_is_told() {
         let run = env.delegate(&[], &brief);
         let result = run.ends(0, "handback");
         assert_eq!(attempts(&run), [("rate_limited".to_owned(), Some(wait_ms))]);
-        assert!(run.stderr.contains(&format!("rate limited: HTTP 429")), "{}", run.report());
+        assert!(run.stderr.contains("rate limited: HTTP 429"), "{}", run.report());
         assert!(run.stderr.contains(&format!("asking again in {wait}")), "{}", run.report());
         assert_eq!(start::open().calls(&name).len(), 1 + JOB, "a second layer asks again\n{}", run.report());
         assert_eq!(result["turns"], 4, "a lost request is no turn");
@@ -45,42 +45,64 @@ fn a_wait_that_is_too_long_is_told_and_interrupts_at_once() {
     let run = env.delegate(&[], &brief);
     let interrupted = run.ends(5, "interrupted");
     assert_eq!(start::open().calls(&name).len(), 1);
-    assert!(told(&run).contains("24 h 00 min"), "nobody says when to come back\n{}", run.report());
-    assert!(interrupted["cause"].as_str().unwrap().contains("24 h 00 min"), "{interrupted}");
+    assert!(told(&run).contains("asks to wait 24h"), "nobody says when to come back\n{}", run.report());
+    assert!(interrupted["cause"].as_str().unwrap().contains("24h"), "{interrupted}");
     env.run(&["resume", "--json"]).ends(0, "handback");
 }
 
-#[test]
-fn trouble_that_stays_interrupts_and_a_resume_goes_on() {
-    let all = [
-        ("limited-untold", "rate_limited", ["429", "429"]),
-        ("broken", "overloaded", ["The server had an error", "Internal server error"]),
-        ("busy", "overloaded", ["overloaded", "Overloaded"]),
-        ("reset", "overloaded", ["HTTP 500", "HTTP 500"]),
-        ("key", "overloaded", ["the vendor refuses the proxy's own credentials"; 2]),
-        ("rst-text", "cut", ["", ""]),
-    ];
-    for (fault, class, words) in all {
-        for (role, words) in MODELS.into_iter().zip(words) {
-            let tries = if class == "cut" { 3 } else { TRIES };
-            let (brief, name) = faulty(&[fault].repeat(tries).join(" "));
-            let env = environment(start::open(), role);
-            let run = env.delegate(&[], &brief);
-            let interrupted = run.ends(5, "interrupted");
-            let attempts = attempts(&run);
-            assert_eq!(attempts.len(), tries, "{}", run.report());
-            assert!(attempts.iter().all(|(trouble, _)| trouble == class), "{}", run.report());
-            let waits: Vec<bool> = attempts.iter().map(|(_, wait)| wait.is_some()).collect();
-            assert_eq!(waits, [vec![true; tries - 1], vec![false]].concat(), "{}", run.report());
-            assert_eq!(start::open().calls(&name).len(), tries, "a second layer asks again\n{}", run.report());
-            assert!(told(&run).contains(words), "{words} is not told\n{}", run.report());
-            let task = interrupted["task"].as_str().unwrap();
-            assert!(run.stderr.contains(&format!("nisse resume {task}")), "{}", run.report());
-            let result = env.run(&["resume", "--json", task]).ends(0, "handback");
-            assert_eq!(start::open().calls(&name).len(), tries + JOB);
-            assert_eq!(env.on_branch(&result, "spoilt.txt"), None, "something of a lost reply was done");
-        }
+/// The vendor answers every attempt with this fault until the task is interrupted; then a resume finishes the job.
+/// `calls` is how often an attempt comes to the vendor, on each route.
+fn stays(fault: &str, class: &str, words: [&str; 2], calls: [usize; 2]) {
+    for ((role, words), calls) in MODELS.into_iter().zip(words).zip(calls) {
+        let tries = if class == "cut" { 3 } else { TRIES };
+        let (brief, name) = faulty(&[fault].repeat(tries * calls).join(" "));
+        let env = environment(start::open(), role);
+        let run = env.delegate(&[], &brief);
+        let interrupted = run.ends(5, "interrupted");
+        let attempts = attempts(&run);
+        assert_eq!(attempts.len(), tries, "{}", run.report());
+        assert!(attempts.iter().all(|(trouble, _)| trouble == class), "{}", run.report());
+        let waits: Vec<bool> = attempts.iter().map(|(_, wait)| wait.is_some()).collect();
+        assert_eq!(waits, [vec![true; tries - 1], vec![false]].concat(), "{}", run.report());
+        assert_eq!(start::open().calls(&name).len(), tries * calls, "a second layer asks again\n{}", run.report());
+        assert!(told(&run).contains(words), "{words} is not told\n{}", run.report());
+        let task = interrupted["task"].as_str().unwrap();
+        assert!(run.stderr.contains(&format!("nisse resume {task}")), "{}", run.report());
+        let result = env.run(&["resume", "--json", task]).ends(0, "handback");
+        assert_eq!(start::open().calls(&name).len(), tries * calls + JOB);
+        assert_eq!(env.on_branch(&result, "spoilt.txt"), None, "something of a lost reply was done");
     }
+}
+
+#[test]
+fn a_rate_limit_that_stays_interrupts() {
+    stays("limited-untold", "rate_limited", ["Rate limit reached", "organization's rate limit"], [1, 1]);
+}
+
+#[test]
+fn a_broken_vendor_interrupts() {
+    stays("broken", "overloaded", ["The server had an error", "Internal server error"], [1, 1]);
+}
+
+#[test]
+fn a_busy_vendor_interrupts() {
+    stays("busy", "overloaded", ["The engine is overloaded", "Overloaded"], [1, 1]);
+}
+
+#[test]
+fn a_vendor_that_hangs_up_interrupts() {
+    // for this route the proxy dials once more by itself, whatever it is told
+    stays("reset", "overloaded", ["Connection error", "onnect"], [1, 2]);
+}
+
+#[test]
+fn a_refused_key_of_the_proxys_own_interrupts() {
+    stays("key", "overloaded", ["the vendor refuses the proxy's own credentials"; 2], [1, 1]);
+}
+
+#[test]
+fn replies_that_are_cut_again_and_again_interrupt() {
+    stays("eof-call", "cut", ["", ""], [1, 1]);
 }
 
 #[test]
@@ -120,12 +142,10 @@ fn nothing_of_a_cut_reply_is_done() {
             assert_eq!(start::open().calls(&name).len(), 1 + JOB, "{fault}\n{}", run.report());
             // the proxy ends a text that was cut with a stop of its own: nothing tells it from a whole one
             if (role, fault) != (MODELS[0], "eof-text") {
-                assert_eq!(
-                    attempts(&run).first().map(|(class, _)| class.as_str()),
-                    Some("cut"),
-                    "{fault}\n{}",
-                    run.report()
-                );
+                let class = attempts(&run).first().map(|(class, _)| class.clone()).unwrap_or_default();
+                // a reset that the proxy sees before it has handed anything on is an error of its own
+                let early = class == "overloaded" && fault.starts_with("rst");
+                assert!(class == "cut" || early, "{fault}\n{}", run.report());
                 assert_eq!(result["turns"], JOB, "{fault}\n{}", run.report());
             }
         }
@@ -206,5 +226,5 @@ fn a_model_that_the_proxy_does_not_offer_is_told_before_anything_is_touched() {
     let run = env.delegate(&[], "Mend the median.");
     run.exits(2);
     assert!(run.stderr.contains("local-codr") && run.stderr.contains("local-coder"), "{}", run.report());
-    assert!(env.run(&["log", "--json"]).exits(0).stdout.trim().is_empty(), "a task was begun");
+    assert_eq!(env.run(&["log", "--json"]).exits(0).json()[0]["tasks"], serde_json::json!([]), "a task was begun");
 }
