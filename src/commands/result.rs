@@ -207,5 +207,12 @@ fn notices(task: &Task, outcome: &Outcome, discard: Option<Status>) -> Vec<Strin
     if task.turns.iter().any(|turn| turn.reply.answered_by.fallback) {
         notices.push("another model than the one asked for answered at least once".to_owned());
     }
+    let uncounted = task.turns.iter().filter(|turn| turn.reply.usage.is_none()).count();
+    if uncounted > 0 {
+        notices.push(format!(
+            "tokens and cost are in part estimates: {uncounted} of {} replies said nothing of tokens",
+            task.turns.len()
+        ));
+    }
     notices
 }

@@ -21,4 +21,5 @@ mod settings;
 mod stop;
 mod support;
 mod tools;
+mod transcripts;
 mod upstream;

@@ -10,7 +10,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use super::{
     Manner, first_line, grouped, on_terminal, say, span,
-    story::{self, shown_call},
+    story::{self, asking_again, shown_call},
 };
 use crate::{
     domain::{
@@ -120,7 +120,7 @@ impl Progress {
             }
             EventKind::RequestEnded { trouble, message, retry_in_ms, .. } => {
                 self.flush();
-                let then = retry_in_ms.map_or_else(String::new, |ms| format!("; asking again in {}", span(ms)));
+                let then = asking_again(*retry_in_ms);
                 self.line(&format!("no reply: {trouble}: {}{then}", first_line(message, 200)));
             }
             EventKind::ReplyReceived { .. } => self.flush(),
