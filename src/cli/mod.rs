@@ -88,13 +88,18 @@ async fn dispatch(args: &Args, manner: Manner) -> Result<u8, commands::Error> {
         Command::Log(task) => {
             let opened = open(args)?;
             match &task.task {
-                None => render::log::list(manner, &commands::log::list(&opened)?),
+                None => {
+                    let listing = commands::log::list(&opened)?;
+                    let reports: Vec<_> = listing.corrupt.iter().map(error::report).collect();
+                    render::log::list(manner, &listing.tasks, &reports);
+                    Ok(reports.first().map_or(0, |report| report.exit))
+                }
                 Some(name) => {
                     let (task, events) = commands::log::one(&opened, name)?;
                     render::log::one(manner, &task, &events);
+                    Ok(0)
                 }
             }
-            Ok(0)
         }
         Command::Models => {
             let opened = open(args)?;

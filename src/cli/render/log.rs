@@ -2,16 +2,19 @@
 
 use anstream::adapter::strip_str;
 
-use super::{Manner, data, first_line, grouped, json, moment, span, story};
+use super::{Manner, data, first_line, grouped, json, moment, say, span, story};
 use crate::{
+    cli::error::Report,
     commands::log::Listed,
     domain::{event::Event, task::Task},
 };
 
-/// The list of tasks.
-pub fn list(manner: Manner, tasks: &[Listed]) {
+/// The list of tasks, and what is wrong with those that cannot be read.
+pub fn list(manner: Manner, tasks: &[Listed], corrupt: &[Report]) {
+    corrupt.iter().flat_map(Report::lines).for_each(|line| say(manner, &line));
     if manner.json {
-        data(manner, &serde_json::json!({"v": 1, "type": "log", "tasks": tasks}).to_string());
+        let corrupt: Vec<_> = corrupt.iter().map(|report| &report.message).collect();
+        data(manner, &serde_json::json!({"v": 1, "type": "log", "tasks": tasks, "corrupt": corrupt}).to_string());
         return;
     }
     for task in tasks {

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{Manner, data, first_line, grouped, say, span};
+use super::{Manner, data, first_line, grouped, plain, say, span};
 use crate::commands::result::TaskResult;
 
 /// Shows the result.
@@ -16,7 +16,9 @@ pub fn result(manner: Manner, result: &TaskResult) {
         }
         return;
     }
-    data(manner, text(result).trim_end());
+    for line in text(result).trim_end().lines() {
+        data(manner, &plain(line));
+    }
 }
 
 fn text(result: &TaskResult) -> String {
