@@ -8,9 +8,11 @@ use super::{
 };
 use crate::{
     adapters::litellm::{self, Catalog, Override, PinError, Proxy},
+    agent,
     domain::{
         model::{PinnedModel, Prices},
         role::RoleName,
+        upstream::Trouble,
     },
 };
 
@@ -41,6 +43,22 @@ pub async fn catalog(proxy: &Proxy, settings: &Settings) -> Result<Catalog, Erro
 fn declare(catalog: &mut Catalog, settings: &Settings) {
     for (alias, declared) in &settings.models {
         catalog.apply(alias, &declared.into());
+    }
+}
+
+/// `error` with the models that the key may use now, where the proxy refused one in the middle of a task.
+pub async fn with_offers(proxy: &Proxy, error: Error) -> Error {
+    let refused = matches!(&error, Error::Cut { source, .. } if matches!(
+        **source,
+        agent::Error::Upstream { trouble: Trouble::ModelDenied | Trouble::ModelUnknown, .. }
+    ));
+    match error {
+        Error::Cut { task, source, .. } if refused => {
+            // a proxy that no longer says what there is has given the better error already
+            let offered = proxy.catalog().await.ok().map(|catalog| litellm::listed(&catalog.aliases()));
+            Error::Cut { task, source, offered }
+        }
+        error => error,
     }
 }
 
@@ -93,11 +111,8 @@ impl fmt::Display for BadRole {
             Self::Unusable { role, alias, trouble } => {
                 write!(f, "role {role} (from {}): ", alias.source)?;
                 match trouble {
-                    PinError::Unknown { alias, near } if near.is_empty() => {
-                        write!(f, "the proxy offers no model {alias:?} to this key")
-                    }
-                    PinError::Unknown { alias, near } => {
-                        write!(f, "the proxy offers no model {alias:?} to this key; near it are {}", near.join(", "))
+                    PinError::Unknown { alias, instead } => {
+                        write!(f, "the proxy offers no model {alias:?} to this key; {instead}")
                     }
                     PinError::NoWindow { alias } => write!(f, "nobody says how large the window of {alias:?} is"),
                     PinError::NoProvider { alias } => write!(f, "nobody says which provider {alias:?} has"),

@@ -30,4 +30,5 @@ mod stop;
 mod storage;
 mod support;
 mod tools;
+mod transcripts;
 mod upstream;

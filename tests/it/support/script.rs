@@ -14,6 +14,8 @@ type Hook = Arc<dyn Fn() + Send + Sync>;
 pub(crate) struct Step {
     pub(super) answer: Answer,
     pub(super) delay: Duration,
+    /// Headers beside the proxy's usual ones, or in their place.
+    pub(super) headers: Vec<(String, String)>,
     pub(super) before: Option<Hook>,
 }
 
@@ -76,7 +78,7 @@ pub(crate) enum Finish {
 
 impl Step {
     fn new(answer: Answer) -> Self {
-        Self { answer, delay: Duration::ZERO, before: None }
+        Self { answer, delay: Duration::ZERO, headers: Vec::new(), before: None }
     }
 
     fn reply(reply: Reply) -> Self {
@@ -185,6 +187,12 @@ impl Step {
     /// Waits before it answers.
     pub(crate) fn delay(mut self, delay: Duration) -> Self {
         self.delay = delay;
+        self
+    }
+
+    /// A header beside the proxy's usual ones, or in the place of one.
+    pub(crate) fn header(mut self, name: &str, value: &str) -> Self {
+        self.headers.push((name.to_owned(), value.to_owned()));
         self
     }
 

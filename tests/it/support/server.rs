@@ -256,13 +256,13 @@ async fn answer(shared: Arc<Shared>, wire: Wire, headers: HeaderMap, bytes: Byte
         let error = json!({"error": {"message": message, "type": "invalid_request_error", "code": "400"}});
         return (StatusCode::BAD_REQUEST, json_body(&error)).into_response();
     };
-    let Step { answer, delay, before } = step;
+    let Step { answer, delay, headers: more, before } = step;
     if let Some(hook) = before {
         tokio::task::spawn_blocking(move || hook()).await.expect("a step's hook");
     }
     tokio::time::sleep(delay).await;
     let alias = asked.body["model"].as_str().unwrap_or_default();
-    match answer {
+    let mut response = match answer {
         Answer::Reply(reply) => {
             if let Some((text, signature)) = &reply.thinking {
                 let thinking = (alias.to_owned(), text.clone(), signature.clone());
@@ -282,7 +282,12 @@ async fn answer(shared: Arc<Shared>, wire: Wire, headers: HeaderMap, bytes: Byte
             }
             response.body(Body::from(body)).expect("a plain answer").map_headers(wire, &headers)
         }
+    };
+    for (name, value) in more {
+        let name = header::HeaderName::try_from(name).expect("a header's name");
+        response.headers_mut().insert(name, value.parse().expect("a header's value"));
     }
+    response
 }
 
 /// Reads and checks a request: it with its number, or what is wrong with it.
