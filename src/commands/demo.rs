@@ -21,6 +21,7 @@ use crate::{
     domain::{
         caps::Money,
         model::{PinnedModel, Prices, Route},
+        reasoning::Reasoning,
     },
     repo::scratch,
 };
@@ -81,6 +82,7 @@ fn model() -> PinnedModel {
         window: 100_000,
         max_output: 4096,
         tool_choice: false,
+        reasoning: Reasoning::Off,
         prices: Prices {
             input: Some(Money(1_000_000)),
             output: Some(Money(2_000_000)),

@@ -123,7 +123,14 @@ impl Progress {
                 let then = retry_in_ms.map_or_else(String::new, |ms| format!("; asking again in {}", span(ms)));
                 self.line(&format!("no reply: {trouble}: {}{then}", first_line(message, 200)));
             }
-            EventKind::ReplyReceived { .. } => self.flush(),
+            EventKind::ReplyReceived { reply, .. } => {
+                self.flush();
+                let who = &reply.answered_by;
+                if who.fallback {
+                    let asked = &task.started.model.alias;
+                    self.line(&format!("note: {} ({}) answered in place of {asked}", who.alias, who.backing));
+                }
+            }
             EventKind::IntentOpened { kind: IntentKind::Command { command, .. }, .. } => {
                 self.message(task, turn(task), &format!("running {}", first_line(command, 60)));
             }
@@ -140,6 +147,7 @@ impl Progress {
             EventKind::TaskStarted(_)
             | EventKind::SpanStarted { .. }
             | EventKind::RequestWithheld { .. }
+            | EventKind::ContextEvicted { .. }
             | EventKind::Nudged { .. }
             | EventKind::IntentOpened { .. }
             | EventKind::IntentAbandoned { .. }
