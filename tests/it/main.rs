@@ -4,17 +4,21 @@
 #![expect(clippy::print_stderr, reason = "a failed test says how to run it by hand")]
 
 mod bad_replies;
+mod budget;
 mod calls;
 mod caps;
 mod cases;
 mod checks;
+mod connection;
 mod delegate;
 mod doctor;
 mod domain_walk;
+mod fallback;
 mod generated;
 mod house;
 mod prefix;
 mod proxy;
+mod reasoning;
 mod recordings;
 mod repo;
 mod settings;
@@ -22,3 +26,4 @@ mod stop;
 mod support;
 mod tools;
 mod upstream;
+mod window;

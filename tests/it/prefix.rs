@@ -23,18 +23,19 @@ use nisse::{
     domain::{
         caps::{Caps, Money},
         event::{Event, EventKind, TaskStarted},
-        id::{CommitId, TaskId},
+        id::{CommitId, IntentId, TaskId},
         intent::{IntentKind, Status},
         message::{Call, Part},
         model::{PinnedModel, Prices, Route, Usage},
         outcome::{Outcome, Pause},
         reasoning::Reasoning,
         task::Task,
+        upstream::Trouble,
     },
     log::{Access, Journal, Log},
     ports::{
         clock::Clock,
-        llm::{Message, Request},
+        llm::{Error, Message, Request},
     },
     repo::{Checkout, Environment, Worktree, WorktreeSpec},
 };
@@ -54,7 +55,20 @@ struct Scenario {
     replies: Vec<Reply>,
     turns: u32,
     outcome: &'static str,
+    model: Model,
+    evicts: bool,
 }
+
+/// What the model can hold.
+#[derive(Clone, Copy)]
+struct Model {
+    /// Its window, as the task knows it.
+    window: u64,
+    /// Requests of more estimated tokens are refused as too large, whatever the task knows.
+    holds: u64,
+}
+
+const LARGE: Model = Model { window: 100_000, holds: u64::MAX };
 
 fn calls(calls: &[(&'static str, Value)]) -> Reply {
     Reply::Calls(calls.to_vec())
@@ -101,6 +115,7 @@ impl World {
         git(&repo, &["init", "-q", "-b", "main"]);
         write(repo.join("a.txt"), "one\ntwo\n");
         write(repo.join("b.txt"), "b\n");
+        write(repo.join("long.txt"), &"a line of which nothing matters much\n".repeat(120));
         git(&repo, &["add", "-A"]);
         git(&repo, &["-c", "user.name=D", "-c", "user.email=d@example.invalid", "commit", "-qm", "base"]);
         write(repo.join("unfinished.txt"), "mine\n");
@@ -117,7 +132,7 @@ impl World {
         }
     }
 
-    fn started(&self, turns: u32) -> TaskStarted {
+    fn started(&self, turns: u32, window: u64) -> TaskStarted {
         let checkout = self.checkout();
         TaskStarted {
             role: roles::delegate(),
@@ -127,7 +142,7 @@ impl World {
                 backing: "test/scripted".to_owned(),
                 provider: "test".to_owned(),
                 route: Route::Normalized,
-                window: 100_000,
+                window,
                 max_output: 4096,
                 tool_choice: false,
                 reasoning: Reasoning::Off,
@@ -166,12 +181,15 @@ impl World {
     }
 
     /// Enters the loop; gives the outcome, the events and the requests that were sent.
-    fn enter(&self, mut journal: Journal, replies: &[Reply]) -> (Outcome, Vec<Event>, Vec<Request>) {
+    fn enter(&self, mut journal: Journal, replies: &[Reply], holds: u64) -> (Outcome, Vec<Event>, Vec<Request>) {
         let sent = Arc::new(Mutex::new(Vec::new()));
         let model = {
             let (sent, replies) = (Arc::clone(&sent), replies.to_vec());
             Scripted::new(move |request| {
                 sent.lock().unwrap().push(request.clone());
+                if request.estimated_input() > holds {
+                    return Err(too_large());
+                }
                 Ok(reply(request, answer(request, &replies)))
             })
         };
@@ -196,6 +214,15 @@ impl World {
             git(&self.repo, &["for-each-ref", "--format=%(refname)", "refs/heads/nisse", "refs/nisse/discarded"]);
         let name = refs.lines().next()?.to_owned();
         Some(format!("{} {}", name, git(&self.repo, &["rev-parse", &format!("{name}^{{tree}}")])))
+    }
+}
+
+fn too_large() -> Error {
+    Error {
+        trouble: Trouble::ContextOverflow,
+        message: "prompt is too long".to_owned(),
+        retry_after: None,
+        usage: None,
     }
 }
 
@@ -229,6 +256,7 @@ fn story(events: &[Event]) -> Vec<String> {
             | EventKind::ToolResult(_)
             | EventKind::EndingAccepted { .. }
             | EventKind::TurnEnded { .. }
+            | EventKind::ContextEvicted { .. }
             | EventKind::TaskEnded { .. } => Some(format!("{:?}", event.kind)),
             EventKind::CheckRan { call, command, status, .. } => Some(format!("{call} {command} {status:?}")),
             _ => None,
@@ -245,10 +273,19 @@ fn without_number(request: &Request) -> Request {
 
 fn every_prefix(scenario: &Scenario) {
     let world = World::new();
-    let journal = Journal::begin(world.log("whole"), CLOCK, TASK, world.started(scenario.turns), Vec::new()).unwrap();
-    let (outcome, events, requests) = world.enter(journal, &scenario.replies);
+    let journal = Journal::begin(
+        world.log("whole"),
+        CLOCK,
+        TASK,
+        world.started(scenario.turns, scenario.model.window),
+        Vec::new(),
+    )
+    .unwrap();
+    let (outcome, events, requests) = world.enter(journal, &scenario.replies, scenario.model.holds);
     assert_eq!(outcome.word(), scenario.outcome, "{outcome:?}");
     let (whole_story, whole_tree) = (story(&events), world.tree());
+    let evicted = events.iter().any(|event| matches!(event.kind, EventKind::ContextEvicted { .. }));
+    assert_eq!(evicted, scenario.evicts, "whether it outgrew its window");
     let past = world.logs.join("past");
     copy(&world.repo, &past);
 
@@ -262,7 +299,7 @@ fn every_prefix(scenario: &Scenario) {
         let mut log = world.log(&cut.to_string());
         log.append(prefix).unwrap();
         let journal = Journal::resume(log, CLOCK, TASK, "resumed", Vec::new()).unwrap();
-        let (resumed, after, sent) = world.enter(journal, &scenario.replies);
+        let (resumed, after, sent) = world.enter(journal, &scenario.replies, scenario.model.holds);
         let at = format!("cut behind event {cut}: {:?}", events[cut - 1].kind);
 
         let in_command = task.pending_intents().any(|intent| {
@@ -277,11 +314,14 @@ fn every_prefix(scenario: &Scenario) {
         assert_eq!(story(&after), whole_story, "{at}");
         assert_eq!(world.tree(), whole_tree, "{at}");
         for request in sent {
-            let same = requests.iter().find(|whole| whole.turn == request.turn).unwrap();
-            assert_eq!(without_number(&request), without_number(same), "{at}");
+            // one too large is sent again smaller, so that a turn may have several
+            let same = requests.iter().any(|whole| without_number(whole) == without_number(&request));
+            assert!(same, "{at}: {request:?} was not sent");
         }
         let end = Task::fold(&after).unwrap().unwrap();
-        assert!(end.intents.iter().all(|intent| intent.status != Status::Pending), "{at}: {:?}", end.intents);
+        let may_pend = |id| id == IntentId::TASK && matches!(outcome, Outcome::Paused { .. });
+        let open = end.intents.iter().find(|intent| intent.status == Status::Pending && !may_pend(intent.id));
+        assert!(open.is_none(), "{at}: {open:?}");
         let lost = u64::from(task.request.is_some());
         let whole = Task::fold(&events).unwrap().unwrap();
         assert_eq!(
@@ -330,6 +370,8 @@ fn of_a_task_that_is_handed_back() {
         ],
         turns: 30,
         outcome: "handback",
+        model: LARGE,
+        evicts: false,
     });
 }
 
@@ -343,6 +385,8 @@ fn of_a_task_that_is_capped() {
         ],
         turns: 3,
         outcome: "capped",
+        model: LARGE,
+        evicts: false,
     });
 }
 
@@ -356,14 +400,16 @@ fn of_a_task_that_fails() {
         ],
         turns: 30,
         outcome: "failed",
+        model: LARGE,
+        evicts: false,
     });
 }
 
 #[test]
 fn a_lost_request_is_no_turn_but_is_charged_the_estimate() {
     let world = World::new();
-    let journal = Journal::begin(world.log("whole"), CLOCK, TASK, world.started(30), Vec::new()).unwrap();
-    let (_, events, _) = world.enter(journal, &[calls(&[hand_back(false)])]);
+    let journal = Journal::begin(world.log("whole"), CLOCK, TASK, world.started(30, LARGE.window), Vec::new()).unwrap();
+    let (_, events, _) = world.enter(journal, &[calls(&[hand_back(false)])], LARGE.holds);
     let asked = events.iter().position(|event| matches!(event.kind, EventKind::RequestSent { .. })).unwrap();
     let EventKind::RequestSent { estimated_input, max_output, .. } = events[asked].kind else { unreachable!() };
     world.reset(None);
@@ -373,4 +419,33 @@ fn a_lost_request_is_no_turn_but_is_charged_the_estimate() {
     let task = resumed.task();
     assert_eq!(task.spend.usage, Usage { input: estimated_input, output: max_output / 8, ..Usage::default() });
     assert_eq!(task.spend.turns, 0);
+}
+
+/// Reads much, writes a little, hands back.
+fn reads(turns: u32) -> Vec<Reply> {
+    let read = |turn| calls(&[("read_file", json!({"path": "long.txt", "start_line": turn}))]);
+    let mut replies: Vec<Reply> = (1..=turns).map(read).collect();
+    replies.push(calls(&[("edit_file", json!({"path": "a.txt", "old": "two", "new": "three"}))]));
+    replies.push(calls(&[hand_back(true)]));
+    replies
+}
+
+#[test]
+fn of_a_task_that_outgrows_its_window() {
+    let model = Model { window: 14_000, holds: u64::MAX };
+    every_prefix(&Scenario { replies: reads(8), turns: 30, outcome: "handback", model, evicts: true });
+}
+
+#[test]
+fn of_a_task_whose_window_is_smaller_than_it_was_told() {
+    let model = Model { window: 100_000, holds: 7_000 };
+    every_prefix(&Scenario { replies: reads(5), turns: 30, outcome: "handback", model, evicts: true });
+}
+
+#[test]
+fn of_a_task_that_no_eviction_helps() {
+    let model = Model { window: 100_000, holds: 3_000 };
+    let large = calls(&[("read_file", json!({"path": "long.txt"})), ("read_file", json!({"path": "long.txt"}))]);
+    let replies = vec![calls(&[("read_file", json!({"path": "long.txt", "end_line": 30}))]), large];
+    every_prefix(&Scenario { replies, turns: 30, outcome: "gated", model, evicts: true });
 }

@@ -82,6 +82,14 @@ impl TestEnvironment {
         self
     }
 
+    /// The person's settings file.
+    pub(crate) fn configure(&self, text: &str) -> &Self {
+        let directory = self.root().join("home/config/nisse");
+        fs::create_dir_all(&directory).expect("a directory for settings");
+        fs::write(directory.join("config.toml"), text).expect("a settings file");
+        self
+    }
+
     /// Lets the clock run.
     pub(crate) fn with_running_clock(self) -> Self {
         self.variables.borrow_mut().retain(|(name, _)| name != "NISSE_TEST_CLOCK");
