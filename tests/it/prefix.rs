@@ -3,6 +3,8 @@
 //! A task is run to its end; then, for every event, its log is cut behind it, branch and worktree are set to the last
 //! checkpoint that the prefix names, and the loop is entered again with a model that answers by what a request holds.
 
+mod window;
+
 use std::{
     fs,
     path::{Path, PathBuf},
@@ -419,33 +421,4 @@ fn a_lost_request_is_no_turn_but_is_charged_the_estimate() {
     let task = resumed.task();
     assert_eq!(task.spend.usage, Usage { input: estimated_input, output: max_output / 8, ..Usage::default() });
     assert_eq!(task.spend.turns, 0);
-}
-
-/// Reads much, writes a little, hands back.
-fn reads(turns: u32) -> Vec<Reply> {
-    let read = |turn| calls(&[("read_file", json!({"path": "long.txt", "start_line": turn}))]);
-    let mut replies: Vec<Reply> = (1..=turns).map(read).collect();
-    replies.push(calls(&[("edit_file", json!({"path": "a.txt", "old": "two", "new": "three"}))]));
-    replies.push(calls(&[hand_back(true)]));
-    replies
-}
-
-#[test]
-fn of_a_task_that_outgrows_its_window() {
-    let model = Model { window: 14_000, holds: u64::MAX };
-    every_prefix(&Scenario { replies: reads(8), turns: 30, outcome: "handback", model, evicts: true });
-}
-
-#[test]
-fn of_a_task_whose_window_is_smaller_than_it_was_told() {
-    let model = Model { window: 100_000, holds: 7_000 };
-    every_prefix(&Scenario { replies: reads(5), turns: 30, outcome: "handback", model, evicts: true });
-}
-
-#[test]
-fn of_a_task_that_no_eviction_helps() {
-    let model = Model { window: 100_000, holds: 3_000 };
-    let large = calls(&[("read_file", json!({"path": "long.txt"})), ("read_file", json!({"path": "long.txt"}))]);
-    let replies = vec![calls(&[("read_file", json!({"path": "long.txt", "end_line": 30}))]), large];
-    every_prefix(&Scenario { replies, turns: 30, outcome: "gated", model, evicts: true });
 }
