@@ -76,7 +76,7 @@ pub(super) async fn ask(journal: &mut Journal, env: &Env<'_>) -> Result<(), Erro
     Ok(())
 }
 
-/// False if the person's stop or the time cap came before the wait was over.
+/// False if the person's stop came before the wait was over, which is shorter than what is left of the time cap.
 async fn wait(journal: &Journal, env: &Env<'_>) -> bool {
     let Some(ms) = journal.task().trouble.as_ref().and_then(|last| last.retry_in_ms).filter(|ms| *ms > 0) else {
         return true;

@@ -144,8 +144,8 @@ impl Task {
             EventKind::ContextEvicted { through_turn } => self.evicted_through = *through_turn,
             EventKind::ReplyReceived { turn, reply, .. } => self.take_reply(*turn, reply),
             EventKind::Nudged { text } => {
-                if self.repeat.count + 1 >= self.started.role.repeats {
-                    self.repeat.told = true;
+                if self.repeat.count + 1 >= self.started.role.repeats && self.repeat.told == 0 {
+                    self.repeat.told = self.repeat.count;
                 }
                 if let Some(turn) = self.turns.last_mut() {
                     turn.nudges.push(text.clone());
@@ -285,14 +285,16 @@ impl Task {
         if self.repeat.key == key {
             self.repeat.count += 1;
         } else {
-            self.repeat = Repeat { key, count: 1, told: false };
+            self.repeat = Repeat { key, count: 1, told: 0 };
         }
     }
 
     fn close_turn(&mut self) {
         let Some(turn) = self.turns.last_mut() else { return };
         turn.closed = true;
-        self.bad_replies = if turn.is_bad() { self.bad_replies + 1 } else { 0 };
+        // a reply that the token cap cut short is the cap's doing
+        let bad = turn.is_bad() && self.out_of_tokens.is_none();
+        self.bad_replies = if bad { self.bad_replies + 1 } else { 0 };
     }
 
     fn move_intent(&mut self, id: IntentId, step: Move) {

@@ -152,15 +152,15 @@ pub struct Overflow {
     pub message: String,
 }
 
-/// How often the same call came with the same result.
+/// How often the same call came with the same result. A model is told before it fails: one reply may hold many calls.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Repeat {
     /// Hash of name, arguments, status and result of the last call.
     pub key: Option<Hash>,
     /// How often in a row.
     pub count: u32,
-    /// The model was told.
-    pub told: bool,
+    /// How often it had come when the model was told; 0 if it was not.
+    pub told: u32,
 }
 
 impl Task {

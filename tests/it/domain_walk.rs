@@ -328,3 +328,54 @@ fn the_intents_table_is_what_it_should_be() {
         }
     }
 }
+
+/// What the walks above must reach, or they would show little.
+#[test]
+fn the_walks_reach_every_phase_event_end_and_step() {
+    let mut reached = std::collections::BTreeSet::new();
+    let mut random = 7u64;
+    for _ in 0..400 {
+        let choices: Vec<u8> = (0..120)
+            .map(|_| {
+                random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                (random >> 56).try_into().unwrap()
+            })
+            .collect();
+        let events = walk(&choices);
+        let mut task = Task::begin(&events[0]).unwrap();
+        for event in &events[1..] {
+            task.apply(event).unwrap();
+            reached.insert(phase::name(&event.kind).to_owned());
+            reached.insert(format!("{:?}", task.phase()));
+            if let EventKind::TaskEnded { end, .. } = &event.kind {
+                reached.insert(format!("{end:?}"));
+            }
+            for (spent_ms, stop) in [(task.spent_ms, false), (task.spent_ms, true), (u64::MAX, false)] {
+                let step = match next(&task, Now { spent_ms, stop }) {
+                    Step::Finish(outcome) => format!("finish {}", outcome.word()),
+                    Step::Skip(_, why) => format!("skip {why:?}"),
+                    Step::Recover(Recovery::Intent(id)) => {
+                        let kind = format!("{:?}", task.intent(id).unwrap().kind);
+                        format!("recover {}", kind.split([' ', '(']).next().unwrap())
+                    }
+                    step => format!("{step:?}").split(['(', ' ']).next().unwrap().to_owned(),
+                };
+                reached.insert(step);
+            }
+        }
+    }
+    let events = "span_started worktree_ready request_sent request_ended request_withheld reply_received nudged \
+                  intent_opened intent_settled intent_abandoned tool_result ending_accepted check_ran turn_ended \
+                  recovered task_paused task_ended";
+    let phases = "Preparing Idle Asking Acting Paused Ended Handback Failed Capped(Turns) Dropped";
+    let steps = ["Prepare", "Act", "Check", "Close", "Ask", "Recover"]
+        .into_iter()
+        .chain(["recover Task", "recover FileEdit", "recover Command", "recover Check"])
+        .chain(["recover Squash", "recover Discard", "recover CleanUp"])
+        .chain(["skip Truncated", "skip AfterEnding", "skip Capped", "skip Stopped"])
+        .chain(["finish handback", "finish failed", "finish capped", "finish dropped"])
+        .chain(["finish interrupted", "finish gated", "finish stopped"]);
+    for must in events.split_whitespace().chain(phases.split_whitespace()).chain(steps) {
+        assert!(reached.contains(must), "no walk reaches {must}: {reached:?}");
+    }
+}

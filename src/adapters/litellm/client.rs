@@ -124,6 +124,9 @@ impl Proxy {
             // a redirect would carry the token to wherever it points
             .redirect(reqwest::redirect::Policy::none())
             .retry(reqwest::retry::never());
+        if address.is_loopback() {
+            builder = builder.no_proxy();
+        }
         if let Some(path) = settings.extra_ca {
             let pem = std::fs::read(&path).map_err(|source| Error::CaFile { path: path.clone(), source })?;
             match reqwest::Certificate::from_pem_bundle(&pem) {

@@ -1,8 +1,19 @@
 //! Tasks that leave results out of their requests, or could not go on although they do.
 
+use nisse::{domain::upstream::Trouble, ports::llm};
 use serde_json::json;
 
 use super::{Model, Reply, Scenario, calls, every_prefix, hand_back};
+
+/// What the proxy says of a request that the model cannot hold.
+pub(super) fn too_large() -> llm::Error {
+    llm::Error {
+        trouble: Trouble::ContextOverflow,
+        message: "prompt is too long".to_owned(),
+        retry_after: None,
+        usage: None,
+    }
+}
 
 /// Reads much, writes a little, hands back.
 fn reads(turns: u32) -> Vec<Reply> {
