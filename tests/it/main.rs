@@ -24,5 +24,6 @@ mod schemas;
 mod settings;
 mod stop;
 mod support;
+mod terminal;
 mod tools;
 mod upstream;
