@@ -33,6 +33,7 @@ mod settings;
 mod stop;
 mod storage;
 mod support;
+mod terminal;
 mod tools;
 mod transcripts;
 mod upstream;
