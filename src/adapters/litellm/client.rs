@@ -2,6 +2,7 @@
 
 use std::{
     collections::HashMap,
+    fmt::Write as _,
     path::PathBuf,
     sync::{PoisonError, RwLock},
     time::Duration,
@@ -54,6 +55,9 @@ pub struct Settings {
     pub idle: Duration,
     /// A file with further certificate authorities in PEM form, trusted beside the system's.
     pub extra_ca: Option<PathBuf>,
+    /// How a person knows the HTTP proxy that the way to the address may lead through, as `HTTP_PROXY=http://gate:3128`;
+    /// told where nothing is reached. The client finds it in the environment by itself.
+    pub through: Option<String>,
 }
 
 impl Settings {
@@ -66,6 +70,7 @@ impl Settings {
             first_byte: Duration::from_mins(5),
             idle: Duration::from_mins(2),
             extra_ca: None,
+            through: None,
         }
     }
 }
@@ -78,6 +83,7 @@ pub struct Proxy {
     /// The token once more, as the native route wants it.
     api_key: HeaderValue,
     limits: Limits,
+    through: Option<String>,
     http: reqwest::Client,
     /// Backing models by the deployment's id, from the last catalog.
     backings: RwLock<HashMap<String, String>>,
@@ -122,6 +128,7 @@ impl Proxy {
             token,
             api_key,
             limits: Limits { first_byte: settings.first_byte, idle: settings.idle },
+            through: settings.through,
             http: builder.build().map_err(|source| Error::Client { source })?,
             backings: RwLock::default(),
         })
@@ -264,7 +271,10 @@ impl Proxy {
         stream::read(response.bytes_stream(), self.limits, started, assembly, deltas).await
     }
 
-    fn cleaned(&self, error: llm::Error) -> llm::Error {
+    fn cleaned(&self, mut error: llm::Error) -> llm::Error {
+        if let (Trouble::Unreachable, Some(through)) = (error.trouble, &self.through) {
+            let _ = write!(error.message, "; the way leads through {through}, save to what NO_PROXY names");
+        }
         cleaned(error, self.token.expose_secret())
     }
 }
