@@ -38,7 +38,7 @@ pub fn advice(error: &Error) -> Option<String> {
         Error::Moved { .. } => Some("try again".to_owned()),
         Error::PathNotText { .. } => Some("give it a name in UTF-8".to_owned()),
         Error::Several(_) => Some("name the one that is to go on: nisse resume <TASK>".to_owned()),
-        Error::Signals { .. } => None,
+        Error::Signals { .. } | Error::Listen { .. } => None,
         Error::Bug(_) => Some("please report this".to_owned()),
     }
 }

@@ -96,6 +96,12 @@ pub enum Error {
         /// What it said.
         source: std::io::Error,
     },
+    /// The demo's own server.
+    #[error("cannot listen on 127.0.0.1: {source}")]
+    Listen {
+        /// What the system said.
+        source: std::io::Error,
+    },
     /// Something that cannot be: a bug of ours.
     #[error("{0}")]
     Bug(&'static str),

@@ -10,6 +10,7 @@ use super::{
     outcome::{End, Outcome, Pause},
     task::Task,
     upstream::Reaction,
+    window::STRONGER_EVICTIONS,
 };
 
 /// What the log cannot know.
@@ -171,12 +172,22 @@ fn between_turns(task: &Task, now: Now) -> Step {
         );
         return ended(End::Capped(super::caps::Cap::Tokens), &cause);
     }
+    if let Some(overflow) = &task.overflow
+        && overflow.count > STRONGER_EVICTIONS
+    {
+        let alias = &task.started.model.alias;
+        let (times, message) = (overflow.count, &overflow.message);
+        return paused(
+            Pause::Gated,
+            &format!("the window of {alias} was too small for {times} ever smaller requests: {message}"),
+        );
+    }
     match &task.trouble {
         Some(last) if last.retry_in_ms.is_none() => {
             let cause = format!("{}: {}", last.trouble, last.message);
             match last.trouble.reaction() {
                 Reaction::Fail => ended(End::Failed, &cause),
-                Reaction::Gate => paused(Pause::Gated, &cause),
+                Reaction::Evict => paused(Pause::Gated, &cause),
                 Reaction::Stop => stopped(),
                 Reaction::Retry | Reaction::Interrupt | Reaction::Configuration | Reaction::DropToolChoice => {
                     paused(Pause::Interrupted, &cause)

@@ -13,6 +13,7 @@ use nisse::{
         next::{Now, Recovery, Step, next},
         outcome::{End, Handback, Pause},
         phase,
+        reasoning::Reasoning,
         role::{Role, RoleName, ToolName},
         task::Task,
         upstream::Trouble,
@@ -44,6 +45,7 @@ pub(crate) fn started() -> TaskStarted {
             window: 100_000,
             max_output: 4096,
             tool_choice: true,
+            reasoning: Reasoning::Off,
             prices: Prices { input: Some(Money(1_000_000)), output: Some(Money(2_000_000)), ..Prices::default() },
         },
         caps: Caps { turns: 5, tokens: 60_000, cost: Some(Money(80_000_000_000)), time_ms: 5_000 },
@@ -117,8 +119,14 @@ fn candidates(task: &Task, dice: &mut Dice<'_>) -> Vec<EventKind> {
         ResultStatus::Unreadable,
         ResultStatus::NotRun,
     ];
-    let troubles =
-        [Trouble::Overloaded, Trouble::Cut, Trouble::BudgetGone, Trouble::ToolChoiceUnsupported, Trouble::BadRequest];
+    let troubles = [
+        Trouble::Overloaded,
+        Trouble::Cut,
+        Trouble::BudgetGone,
+        Trouble::ToolChoiceUnsupported,
+        Trouble::BadRequest,
+        Trouble::ContextOverflow,
+    ];
     let kinds = [
         IntentKind::FileEdit {
             call: call.clone(),
@@ -164,6 +172,7 @@ fn candidates(task: &Task, dice: &mut Dice<'_>) -> Vec<EventKind> {
             retry_in_ms: dice.pick(&[None, Some(1)]),
         },
         EventKind::RequestWithheld { estimated_input: 1 },
+        EventKind::ContextEvicted { through_turn: u32::try_from(dice.below(4)).unwrap() },
         EventKind::ReplyReceived { request: task.requests, turn: turn + 1, reply: reply(dice, turn + 1) },
         EventKind::Nudged { text: "n".to_owned() },
         EventKind::IntentOpened { intent, kind: dice.pick(&kinds) },
