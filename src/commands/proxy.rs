@@ -26,7 +26,20 @@ pub fn connect(settings: &Settings, environment: &Environment) -> Result<Proxy, 
     named.first_byte = settings.proxy.first_byte.value;
     named.idle = settings.proxy.idle.value;
     named.extra_ca.clone_from(&settings.proxy.ca_file.value);
+    named.through = http_proxy(address, environment);
     Ok(Proxy::new(named)?)
+}
+
+/// The HTTP proxy that the environment names for an address, without a name and password in it.
+fn http_proxy(address: &str, environment: &Environment) -> Option<String> {
+    let for_scheme = if address.starts_with("https:") { "HTTPS_PROXY" } else { "HTTP_PROXY" };
+    let named = [for_scheme, "ALL_PROXY"].into_iter().flat_map(|name| [name.to_owned(), name.to_lowercase()]);
+    named.into_iter().find_map(|name| {
+        let value = environment.get(&name)?.to_str().filter(|value| !value.trim().is_empty())?;
+        let (scheme, rest) = value.split_once("://").unwrap_or(("http", value));
+        let place = rest.rsplit_once('@').map_or(rest, |(_, place)| place);
+        Some(format!("{name}={scheme}://{place}"))
+    })
 }
 
 /// What the proxy offers, with what the settings declare over it.

@@ -89,23 +89,27 @@ fn a_spent_budget_is_known_in_every_wording_and_its_figures_are_told() {
 }
 
 #[test]
-fn every_spelling_of_the_address_works_and_a_wrong_one_is_named() {
-    for wire in Wire::BOTH {
-        for tail in ["", "/", "/v1", "/v1/"] {
-            let env = TestEnvironment::new(wire, vec![write(), Step::hand_back()]);
-            env.set("NISSE_LLM_BASE_URL", &format!("{}{tail}", env.server.url()));
-            env.run(&["models", "--json"]).exits(0);
-            env.delegate(&[], "Say hello.").ends(0, "handback");
-        }
-        let env = TestEnvironment::new(wire, Vec::<Step>::new());
-        let wrong = format!("{}/litellm", env.server.url());
-        env.set("NISSE_LLM_BASE_URL", &wrong);
-        for run in [env.run(&["models"]), env.delegate(&[], "Say hello."), env.run(&["doctor"])] {
-            run.exits(2);
-            let said = format!("{}{}", run.stdout, run.stderr);
-            assert!(said.contains(&format!("{wrong}/v1/models")), "the address is not named\n{}", run.report());
-        }
+fn a_wrong_address_is_named_by_every_command() {
+    let env = TestEnvironment::new(Wire::Chat, Vec::<Step>::new());
+    let wrong = format!("{}/litellm", env.server.url());
+    env.set("NISSE_LLM_BASE_URL", &wrong);
+    for run in [env.run(&["models"]), env.delegate(&[], "Say hello."), env.run(&["doctor"])] {
+        run.exits(2);
+        let said = format!("{}{}", run.stdout, run.stderr);
+        assert!(said.contains(&format!("{wrong}/v1/models")), "the address is not named\n{}", run.report());
     }
+}
+
+#[test]
+fn an_http_proxy_that_is_down_is_named_without_its_password() {
+    let env = TestEnvironment::new(Wire::Chat, vec![write(), Step::hand_back()]);
+    env.set("HTTP_PROXY", "http://me:hush@127.0.0.1:1");
+    let run = env.delegate(&[], "Say hello.");
+    run.exits(1);
+    assert!(run.stderr.contains("HTTP_PROXY=http://127.0.0.1:1"), "{}", run.report());
+    assert!(!run.stderr.contains("hush"), "{}", run.report());
+    env.set("NO_PROXY", "127.0.0.1,localhost");
+    env.delegate(&[], "Say hello.").ends(0, "handback");
 }
 
 #[test]
