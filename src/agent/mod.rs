@@ -2,6 +2,7 @@
 
 mod act;
 mod ask;
+mod budget;
 mod check;
 mod context;
 pub mod env;

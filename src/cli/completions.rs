@@ -78,7 +78,7 @@ fn opened() -> Option<Opened> {
 
 /// Nothing where anything is wrong: a completion that complains is in the way.
 fn listed() -> Vec<Listed> {
-    let mut tasks = opened().and_then(|opened| log::list(&opened).ok()).unwrap_or_default();
+    let mut tasks = opened().and_then(|opened| log::list(&opened).ok()).unwrap_or_default().tasks;
     tasks.reverse();
     tasks
 }

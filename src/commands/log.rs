@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::{Error, open::Opened};
 use crate::{
     domain::{event::Event, id::TaskId, task::Task},
-    log::{Access, Log},
+    log::{self, Access, Log},
 };
 
 /// How often a task that is followed is looked at.
@@ -38,21 +38,33 @@ pub struct Listed {
     pub brief: String,
 }
 
-/// The tasks of this checkout, newest last.
-pub fn list(opened: &Opened) -> Result<Vec<Listed>, Error> {
-    let Some(log) = Log::open(opened.state_dir(), Access::Read)? else { return Ok(Vec::new()) };
+/// The tasks of this checkout.
+#[derive(Debug, Default)]
+pub struct Listing {
+    /// Newest last.
+    pub tasks: Vec<Listed>,
+    /// What is wrong with tasks that are corrupt; whose they are is not always known.
+    pub corrupt: Vec<Error>,
+}
+
+/// The tasks of this checkout. One that is corrupt hides no other.
+pub fn list(opened: &Opened) -> Result<Listing, Error> {
+    let Some(log) = Log::open(opened.state_dir(), Access::Read)? else { return Ok(Listing::default()) };
     let root = opened.text_path(opened.checkout()?.root())?;
-    log.tasks()?
-        .into_iter()
-        .rev()
-        .filter(|(_, started)| started.checkout == root)
-        .map(|(id, _)| Ok(listed(&log.task(id)?)))
-        .collect()
+    let mut listing = Listing::default();
+    for id in log.tasks()?.into_iter().rev() {
+        match log.started(id).and_then(|started| (started.checkout == root).then(|| log.task(id)).transpose()) {
+            Ok(task) => listing.tasks.extend(task.as_ref().map(listed)),
+            Err(error @ log::Error::Corrupt { .. }) => listing.corrupt.push(error.into()),
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(listing)
 }
 
 /// One task: its events and what they come to.
 pub fn one(opened: &Opened, name: &str) -> Result<(Task, Vec<Event>), Error> {
-    let missing = || crate::log::Error::NoSuchTask { name: name.to_owned() };
+    let missing = || log::Error::NoSuchTask { name: name.to_owned() };
     let log = Log::open(opened.state_dir(), Access::Read)?.ok_or_else(missing)?;
     let id = log.find(name)?;
     Ok((log.task(id)?, log.events(id, 0)?))

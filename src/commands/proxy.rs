@@ -116,6 +116,7 @@ impl From<&Declared> for Override {
             max_input_tokens: declared.max_input_tokens.as_ref().map(|limit| limit.value),
             max_output_tokens: declared.max_output_tokens.as_ref().map(|limit| limit.value),
             tool_choice: declared.tool_choice.as_ref().map(|works| works.value),
+            reasoning: declared.reasoning.as_ref().map(|effort| effort.value),
             prices: Prices {
                 input: value(&declared.input_cost_per_token),
                 output: value(&declared.output_cost_per_token),

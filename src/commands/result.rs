@@ -10,6 +10,7 @@ use crate::{
         checkout::Base,
         id::TaskId,
         intent::{IntentKind, Status},
+        model::Route,
         outcome::{End, Handback, Outcome},
         task::Task,
     },
@@ -208,8 +209,42 @@ fn notices(task: &Task, outcome: &Outcome, discard: Option<Status>) -> Vec<Strin
             task.started.worktree, task.id
         ));
     }
-    if task.turns.iter().any(|turn| turn.reply.answered_by.fallback) {
-        notices.push("another model than the one asked for answered at least once".to_owned());
+    notices.extend(who_answered(task));
+    notices
+}
+
+/// Where it was not, or not always, the model that the task was begun with.
+fn who_answered(task: &Task) -> Vec<String> {
+    let asked = &task.started.model;
+    let (mut instead, mut own) = (Vec::<String>::new(), Vec::<&str>::new());
+    for who in task.turns.iter().map(|turn| &turn.reply.answered_by) {
+        let told = format!("{} ({})", who.alias, who.backing);
+        if who.fallback && !instead.contains(&told) {
+            instead.push(told);
+        } else if !who.fallback && !own.contains(&who.backing.as_str()) {
+            own.push(&who.backing);
+        }
+    }
+    let mut notices = Vec::new();
+    if !instead.is_empty() {
+        let times = task.turns.iter().filter(|turn| turn.reply.answered_by.fallback).count();
+        let of = task.turns.len();
+        notices.push(format!(
+            "{} answered in place of {}: {times} of {of} replies",
+            instead.join(" and "),
+            asked.alias
+        ));
+    }
+    if own.len() > 1 {
+        notices.push(format!("behind {} answered more than one model: {}", asked.alias, own.join(", ")));
+    }
+    let natively = own.iter().any(|backing| backing.starts_with("anthropic/"));
+    if natively && asked.route == Route::Normalized && asked.provider != "anthropic" {
+        notices.push(format!(
+            "behind {} answered a model of anthropic, spoken to in the normalized way: declare its provider under \
+             [models.{:?}]",
+            asked.alias, asked.alias
+        ));
     }
     notices
 }

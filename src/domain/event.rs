@@ -83,6 +83,11 @@ pub enum EventKind {
         /// Estimated input tokens.
         estimated_input: u64,
     },
+    /// Older tool results are shown to the model as stubs from now on, since the next request would not fit its window.
+    ContextEvicted {
+        /// The last turn whose results they are; those of all turns before it too.
+        through_turn: u32,
+    },
     /// A reply arrived whole.
     ReplyReceived {
         /// The request that it answers.

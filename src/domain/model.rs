@@ -5,7 +5,7 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::caps::Money;
+use super::{caps::Money, reasoning::Reasoning};
 
 /// The protocol in which a model is spoken to.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize, JsonSchema)]
@@ -70,10 +70,12 @@ pub struct PinnedModel {
     pub route: Route,
     /// Input window in tokens.
     pub window: u64,
-    /// The most output tokens that a request asks for.
+    /// The most output tokens that a request asks for, reasoning included.
     pub max_output: u64,
     /// The proxy declares `tool_choice` to work.
     pub tool_choice: bool,
+    /// How much it is asked to reason.
+    pub reasoning: Reasoning,
     /// Prices, where known.
     pub prices: Prices,
 }

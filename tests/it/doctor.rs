@@ -28,7 +28,8 @@ async fn proxy(status: StatusCode, info: Value) -> String {
 
 fn catalog() -> Value {
     let full = json!({"max_input_tokens": 100_000, "max_output_tokens": 4096, "supports_function_calling": true,
-        "supports_tool_choice": true, "input_cost_per_token": 1e-6, "output_cost_per_token": 2e-6});
+        "supports_tool_choice": true, "supports_reasoning": true,
+        "cache_read_input_token_cost": 1e-7, "cache_creation_input_token_cost": 1.25e-6, "input_cost_per_token": 1e-6, "output_cost_per_token": 2e-6});
     json!({"data": [
         {"model_name": "strong", "litellm_params": {"model": "anthropic/claude-x"}, "model_info": full},
         {"model_name": "weak", "litellm_params": {"model": "openai/tiny"},

@@ -25,22 +25,23 @@ use nisse::{
         event::{Event, EventKind, TaskStarted},
         id::{CommitId, TaskId},
         intent::{IntentKind, Status},
-        message::{Call, Part},
+        message::{self, Call, Part},
         model::{PinnedModel, Prices, Route, Usage},
         outcome::{Outcome, Pause},
+        reasoning::Reasoning,
         task::Task,
     },
     log::{Access, Journal, Log},
     ports::{
         clock::Clock,
-        llm::{Message, Request},
+        llm::{self, Message, Request},
     },
     repo::{Checkout, Environment, Worktree, WorktreeSpec},
 };
 use serde_json::{Value, json};
 
-const TASK: TaskId = TaskId(uuid::Uuid::from_u128(0x7000_8000_0000_0000_0042));
-const CLOCK: Clock = Clock::Fixed { at_ms: 1_796_000_000_000 };
+pub(crate) const TASK: TaskId = TaskId(uuid::Uuid::from_u128(0x7000_8000_0000_0000_0042));
+pub(crate) const CLOCK: Clock = Clock::Fixed { at_ms: 1_796_000_000_000 };
 
 /// One reply of the scripted model.
 #[derive(Clone)]
@@ -63,24 +64,27 @@ fn hand_back(succeeded: bool) -> (&'static str, Value) {
     ("hand_back", json!({"changed": "a.txt", "now_true": "it is so", "next": "nothing", "succeeded": succeeded}))
 }
 
+/// How a run of the loop went: its outcome, its events, the requests that were sent.
+pub(crate) type Entered = (Outcome, Vec<Event>, Vec<Request>);
+
 /// A world of its own: a repository with unfinished work, a state directory, a place for logs.
-struct World {
+pub(crate) struct World {
     _dir: tempfile::TempDir,
-    repo: PathBuf,
+    pub(crate) repo: PathBuf,
     pristine: PathBuf,
-    worktree: PathBuf,
+    pub(crate) worktree: PathBuf,
     logs: PathBuf,
     environment: Environment,
 }
 
-fn git(dir: &Path, args: &[&str]) -> String {
+pub(crate) fn git(dir: &Path, args: &[&str]) -> String {
     #[expect(clippy::disallowed_methods, reason = "tests look at repositories with git itself")]
     let output = Command::new("git").arg("-C").arg(dir).args(args).output().unwrap();
     assert!(output.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).unwrap().trim().to_owned()
 }
 
-fn copy(from: &Path, to: &Path) {
+pub(crate) fn copy(from: &Path, to: &Path) {
     #[expect(clippy::disallowed_methods, reason = "a copy that keeps everything")]
     let status = Command::new("cp").arg("-a").arg(from).arg(to).status().unwrap();
     assert!(status.success());
@@ -92,7 +96,7 @@ fn write(path: PathBuf, text: &str) {
 }
 
 impl World {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
         let root = dir.path().canonicalize().unwrap();
         let (repo, pristine) = (root.join("repo"), root.join("pristine"));
@@ -116,7 +120,7 @@ impl World {
         }
     }
 
-    fn started(&self, turns: u32) -> TaskStarted {
+    pub(crate) fn started(&self, turns: u32) -> TaskStarted {
         let checkout = self.checkout();
         TaskStarted {
             role: roles::delegate(),
@@ -129,6 +133,7 @@ impl World {
                 window: 100_000,
                 max_output: 4096,
                 tool_choice: false,
+                reasoning: Reasoning::Off,
                 prices: Prices { input: Some(Money(1)), output: Some(Money(2)), ..Prices::default() },
             },
             caps: Caps { turns, tokens: 1 << 40, cost: None, time_ms: 1 << 40 },
@@ -146,12 +151,12 @@ impl World {
         }
     }
 
-    fn checkout(&self) -> Checkout {
+    pub(crate) fn checkout(&self) -> Checkout {
         Checkout::open(&self.repo, &self.environment).unwrap()
     }
 
     /// Back to the beginning, with the objects of `past` so that recorded commits can be found.
-    fn reset(&self, past: Option<&Path>) {
+    pub(crate) fn reset(&self, past: Option<&Path>) {
         for dir in [&self.repo, &self.worktree] {
             if dir.exists() {
                 fs::remove_dir_all(dir).unwrap();
@@ -163,14 +168,24 @@ impl World {
         }
     }
 
+    /// Enters the loop with a model that takes these replies.
+    fn enter(&self, journal: Journal, replies: &[Reply]) -> Entered {
+        let replies = replies.to_vec();
+        self.enter_with(journal, move |request| Ok(reply(request, answer(request, &replies))))
+    }
+
     /// Enters the loop; gives the outcome, the events and the requests that were sent.
-    fn enter(&self, mut journal: Journal, replies: &[Reply]) -> (Outcome, Vec<Event>, Vec<Request>) {
+    pub(crate) fn enter_with(
+        &self,
+        mut journal: Journal,
+        script: impl Fn(&Request) -> Result<message::Reply, llm::Error> + Send + Sync + 'static,
+    ) -> Entered {
         let sent = Arc::new(Mutex::new(Vec::new()));
         let model = {
-            let (sent, replies) = (Arc::clone(&sent), replies.to_vec());
+            let sent = Arc::clone(&sent);
             Scripted::new(move |request| {
                 sent.lock().unwrap().push(request.clone());
-                Ok(reply(request, answer(request, &replies)))
+                script(request)
             })
         };
         let checkout = self.checkout();
@@ -185,11 +200,16 @@ impl World {
         (outcome, journal.events().unwrap(), requests)
     }
 
-    fn log(&self, name: &str) -> Log {
+    pub(crate) fn log(&self, name: &str) -> Log {
         Log::open(&self.logs.join(name), Access::Write).unwrap().unwrap()
     }
 
-    fn tree(&self) -> Option<String> {
+    /// A place for what a test keeps.
+    pub(crate) fn log_dir(&self, name: &str) -> PathBuf {
+        self.logs.join(name)
+    }
+
+    pub(crate) fn tree(&self) -> Option<String> {
         let refs =
             git(&self.repo, &["for-each-ref", "--format=%(refname)", "refs/heads/nisse", "refs/nisse/discarded"]);
         let name = refs.lines().next()?.to_owned();
@@ -217,7 +237,7 @@ fn answer(request: &Request, replies: &[Reply]) -> Vec<Part> {
 }
 
 /// What must be equal: everything but what only a cut causes, and the numbers that such events shift.
-fn story(events: &[Event]) -> Vec<String> {
+pub(crate) fn story(events: &[Event]) -> Vec<String> {
     let mut told: Vec<String> = events
         .iter()
         .filter_map(|event| match &event.kind {
@@ -237,7 +257,7 @@ fn story(events: &[Event]) -> Vec<String> {
     told
 }
 
-fn without_number(request: &Request) -> Request {
+pub(crate) fn without_number(request: &Request) -> Request {
     Request { id: String::new(), ..request.clone() }
 }
 
@@ -292,7 +312,7 @@ fn every_prefix(scenario: &Scenario) {
 }
 
 /// Branch and worktree as the prefix says.
-fn stand(world: &World, task: &Task, head: &CommitId) {
+pub(crate) fn stand(world: &World, task: &Task, head: &CommitId) {
     let spec = WorktreeSpec {
         task: TASK,
         path: world.worktree.clone(),

@@ -27,7 +27,12 @@ use super::{
     stream::{self, Assembly, Limits, unreadable},
 };
 use crate::{
-    domain::{caps::Money, message::Reply, model::Route, upstream::Trouble},
+    domain::{
+        caps::Money,
+        message::Reply,
+        model::{Prices, Route},
+        upstream::Trouble,
+    },
     ports::{
         BoxFuture,
         llm::{self, Deltas, Llm, Request},
@@ -79,8 +84,17 @@ pub struct Proxy {
     api_key: HeaderValue,
     limits: Limits,
     http: reqwest::Client,
-    /// Backing models by the deployment's id, from the last catalog.
-    backings: RwLock<HashMap<String, String>>,
+    /// From the last catalog.
+    known: RwLock<Known>,
+}
+
+/// What the catalog tells of whoever answers.
+#[derive(Debug, Default)]
+struct Known {
+    /// Backing models by the deployment's id.
+    backings: HashMap<String, String>,
+    /// Prices by alias.
+    prices: HashMap<String, Prices>,
 }
 
 impl Proxy {
@@ -126,7 +140,7 @@ impl Proxy {
             api_key,
             limits: Limits { first_byte: settings.first_byte, idle: settings.idle },
             http: builder.build().map_err(|source| Error::Client { source })?,
-            backings: RwLock::default(),
+            known: RwLock::default(),
         })
     }
 
@@ -169,7 +183,8 @@ impl Proxy {
             catalog.add_fallbacks(&answer);
         }
         catalog.notes.extend(notes);
-        *self.backings.write().unwrap_or_else(PoisonError::into_inner) = catalog.backings();
+        let prices = catalog.entries.iter().map(|entry| (entry.alias.clone(), entry.prices.clone())).collect();
+        *self.known.write().unwrap_or_else(PoisonError::into_inner) = Known { backings: catalog.backings(), prices };
         Ok(catalog)
     }
 
@@ -216,7 +231,7 @@ impl Proxy {
         let response = self.send(request, &url, body, started).await?;
         let headers = response.headers().clone();
         let answered = answered_by(&headers, &request.model, |id| {
-            self.backings.read().unwrap_or_else(PoisonError::into_inner).get(id).cloned()
+            self.known.read().unwrap_or_else(PoisonError::into_inner).backings.get(id).cloned()
         });
         if answered.fallback && !request.fallbacks {
             let message =
@@ -230,6 +245,12 @@ impl Proxy {
         // a stream's headers leave before its cost is known and say 0 or nothing
         let told = header(&headers, "x-litellm-response-cost").and_then(|cost| cost.parse::<f64>().ok());
         reply.cost = reply.cost.or_else(|| told.filter(|cost| *cost > 0.0).and_then(Money::from_usd));
+        if reply.answered_by.fallback && reply.cost.is_none() {
+            // the task knows the prices of the model that it asked, and no other's
+            let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+            let prices = known.prices.get(&reply.answered_by.alias);
+            reply.cost = prices.zip(reply.usage).and_then(|(prices, usage)| prices.cost(&usage));
+        }
         Ok(reply)
     }
 

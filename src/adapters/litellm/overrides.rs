@@ -1,7 +1,10 @@
 //! What a person declares over the catalog, and a model pinned from both.
 
 use super::catalog::{Catalog, Entry, route_of};
-use crate::domain::model::{PinnedModel, Prices, Route};
+use crate::domain::{
+    model::{PinnedModel, Prices, Route},
+    reasoning::Reasoning,
+};
 
 /// What the configuration declares of an alias (`[models."alias"]`); what is absent stays as the proxy says.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -16,6 +19,8 @@ pub struct Override {
     pub max_output_tokens: Option<u64>,
     /// Takes `tool_choice`.
     pub tool_choice: Option<bool>,
+    /// How much it is asked to reason.
+    pub reasoning: Option<Reasoning>,
     /// Prices per token; each alone.
     pub prices: Prices,
 }
@@ -63,7 +68,8 @@ impl Catalog {
         self.entry(alias).declare(declared);
     }
 
-    /// The model behind an alias as a task pins it. `max_output` is the ceiling that the settings ask for.
+    /// The model behind an alias as a task pins it. `max_output` is the ceiling that the settings ask for; what the model
+    /// may take to reason comes on top.
     ///
     /// # Errors
     /// The alias is unknown, or nobody says its window or its provider.
@@ -81,11 +87,19 @@ impl Catalog {
             provider: entry.provider.clone().unwrap_or_else(|| "unknown".to_owned()),
             route,
             window,
-            max_output: entry.max_output_tokens.map_or(max_output, |limit| limit.min(max_output)),
+            max_output: ceiling(max_output.saturating_add(entry.effort.tokens()), entry.max_output_tokens, window),
             tool_choice: entry.tool_choice == Some(true),
+            reasoning: entry.effort,
             prices: entry.prices.clone(),
         })
     }
+}
+
+/// The ceiling asked for, within the model's limit, and such that the window keeps room for input: of a declared limit
+/// at most half the window, and a third where nobody declares one.
+fn ceiling(wanted: u64, limit: Option<u64>, window: u64) -> u64 {
+    let most = limit.map_or(window / 3, |limit| limit.min(window / 2));
+    wanted.min(most).max(1)
 }
 
 impl Entry {
@@ -104,6 +118,7 @@ impl Entry {
         self.max_input_tokens = declared.max_input_tokens.or(self.max_input_tokens);
         self.max_output_tokens = declared.max_output_tokens.or(self.max_output_tokens);
         self.tool_choice = declared.tool_choice.or(self.tool_choice);
+        self.effort = declared.reasoning.unwrap_or(self.effort);
         let prices = &declared.prices;
         self.prices = Prices {
             input: prices.input.or(self.prices.input),
@@ -116,6 +131,7 @@ impl Entry {
         said("max_input_tokens", declared.max_input_tokens.is_some());
         said("max_output_tokens", declared.max_output_tokens.is_some());
         said("tool_choice", declared.tool_choice.is_some());
+        said("reasoning", declared.reasoning.is_some());
         said("prices", *prices != Prices::default());
         if !told.is_empty() {
             self.notes.push(format!("declared in the configuration: {}", told.join(", ")));

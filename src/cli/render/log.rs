@@ -2,8 +2,9 @@
 
 use clap::builder::styling::{AnsiColor, Effects, Style};
 
-use super::{Manner, data, first_line, grouped, json, live::wrap, moment, plain, span, story, try_data};
+use super::{Manner, data, first_line, grouped, json, live::wrap, moment, plain, say, span, story, try_data};
 use crate::{
+    cli::error::Report,
     commands::log::Listed,
     domain::{
         event::{Event, EventKind, ResultStatus},
@@ -18,10 +19,12 @@ const TEXT: usize = 88;
 const BOLD: Style = Style::new().effects(Effects::BOLD);
 const DIM: Style = Style::new().effects(Effects::DIMMED);
 
-/// The list of tasks.
-pub fn list(manner: Manner, tasks: &[Listed]) {
+/// The list of tasks, and what is wrong with those that cannot be read.
+pub fn list(manner: Manner, tasks: &[Listed], corrupt: &[Report]) {
+    corrupt.iter().flat_map(Report::lines).for_each(|line| say(manner, &line));
     if manner.json {
-        data(manner, &serde_json::json!({"v": 1, "type": "log", "tasks": tasks}).to_string());
+        let corrupt: Vec<_> = corrupt.iter().map(|report| &report.message).collect();
+        data(manner, &serde_json::json!({"v": 1, "type": "log", "tasks": tasks, "corrupt": corrupt}).to_string());
         return;
     }
     for task in tasks {
@@ -154,6 +157,7 @@ impl Teller {
             | EventKind::WorktreeReady { .. }
             | EventKind::RequestEnded { .. }
             | EventKind::RequestWithheld { .. }
+            | EventKind::ContextEvicted { .. }
             | EventKind::Nudged { .. }
             | EventKind::IntentOpened { .. }
             | EventKind::IntentSettled { .. }

@@ -192,14 +192,15 @@ impl Progress {
 fn told(event: &Event) -> Vec<String> {
     match &event.kind {
         EventKind::WorktreeReady { notices, .. } => notices.iter().map(|notice| format!("note: {notice}")).collect(),
+        EventKind::ReplyReceived { reply, .. } => story::remarks(reply),
         EventKind::RequestEnded { .. }
         | EventKind::RequestWithheld { .. }
+        | EventKind::ContextEvicted { .. }
         | EventKind::CheckRan { .. }
         | EventKind::Recovered { .. } => story::lines(event),
         EventKind::TaskStarted(_)
         | EventKind::SpanStarted { .. }
         | EventKind::RequestSent { .. }
-        | EventKind::ReplyReceived { .. }
         | EventKind::Nudged { .. }
         | EventKind::IntentOpened { .. }
         | EventKind::IntentSettled { .. }

@@ -80,6 +80,7 @@ impl Status {
             | EventKind::TaskPaused { .. }
             | EventKind::TaskEnded { .. } => self.doing = None,
             EventKind::RequestWithheld { .. }
+            | EventKind::ContextEvicted { .. }
             | EventKind::Nudged { .. }
             | EventKind::ToolResult(_)
             | EventKind::EndingAccepted { .. }

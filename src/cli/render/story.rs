@@ -42,6 +42,9 @@ pub fn lines(event: &Event) -> Vec<String> {
         EventKind::RequestWithheld { estimated_input } => {
             vec![format!("no room for the next request of about {} tokens", grouped(*estimated_input))]
         }
+        EventKind::ContextEvicted { through_turn } => {
+            vec![format!("the window is full: the results of turns 1 to {through_turn} are left out from now on")]
+        }
         EventKind::ReplyReceived { reply, .. } => {
             let mut lines: Vec<String> = reply
                 .parts
@@ -120,7 +123,7 @@ pub fn remarks(reply: &Reply) -> Vec<String> {
         Stop::Calls | Stop::End => Vec::new(),
     };
     if reply.answered_by.fallback {
-        lines.push(format!("answered by {} instead", reply.answered_by.backing));
+        lines.push(format!("answered by {} ({}) instead", reply.answered_by.alias, reply.answered_by.backing));
     }
     lines
 }

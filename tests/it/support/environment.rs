@@ -157,6 +157,16 @@ impl TestEnvironment {
         Running::start(command, line)
     }
 
+    /// Starts `nisse` in the checkout after this line of shell, as one that sets limits.
+    pub(crate) fn start_behind(&self, line: &str, arguments: &[&str]) -> Running {
+        self.begin();
+        let shell = format!("{line}; exec \"$0\" \"$@\"");
+        let arguments = [&["-c", &shell, env!("CARGO_BIN_EXE_nisse")], arguments].concat();
+        let mut command = self.command("bash", &arguments);
+        command.stdin(Stdio::null());
+        Running::start(command, format!("{line}; {}", self.shown(&arguments[3..])))
+    }
+
     /// Takes the checkout's state before the first process, and counts the processes.
     fn begin(&self) {
         if self.before.borrow().is_none() {
