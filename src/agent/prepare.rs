@@ -36,8 +36,8 @@ pub(super) fn prepare(journal: &mut Journal, env: &mut Env<'_>) -> Result<(), Er
     journal.push(EventKind::WorktreeReady {
         snapshot: snapshot.commit,
         dirty: snapshot.dirty,
-        workspace: env.mask.apply(&workspace).into_owned(),
-        notices,
+        workspace: env.mask.apply(&workspace.text).into_owned(),
+        notices: [notices, workspace.notices].concat(),
     })?;
     journal.commit()?;
     Ok(())

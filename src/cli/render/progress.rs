@@ -197,6 +197,7 @@ fn told(event: &Event) -> Vec<String> {
             told.into_iter().collect()
         }
         EventKind::WorktreeReady { notices, .. } => notices.iter().map(|notice| format!("note: {notice}")).collect(),
+        EventKind::ReplyReceived { reply, .. } => story::remarks(reply),
         EventKind::RequestEnded { .. }
         | EventKind::RequestWithheld { .. }
         | EventKind::ContextEvicted { .. }
