@@ -217,6 +217,7 @@ async fn connect(settings: &Settings, environment: &Environment, checks: &mut Ve
                 | Error::Write { .. }
                 | Error::Several(_)
                 | Error::Signals { .. }
+                | Error::Listen { .. }
                 | Error::Bug(_) => Verdict::BadConfiguration,
             };
             checks.push(bad("proxy", verdict, &error));

@@ -1,5 +1,7 @@
 //! `nisse log`: the tasks of this checkout, or one task's events.
 
+use std::time::Duration;
+
 use serde::Serialize;
 
 use super::{Error, open::Opened};
@@ -7,6 +9,9 @@ use crate::{
     domain::{event::Event, id::TaskId, task::Task},
     log::{self, Access, Log},
 };
+
+/// How often a task that is followed is looked at.
+const POLL: Duration = Duration::from_millis(200);
 
 /// A task in the list.
 #[derive(Clone, Debug, Serialize)]
@@ -63,6 +68,32 @@ pub fn one(opened: &Opened, name: &str) -> Result<(Task, Vec<Event>), Error> {
     let log = Log::open(opened.state_dir(), Access::Read)?.ok_or_else(missing)?;
     let id = log.find(name)?;
     Ok((log.task(id)?, log.events(id, 0)?))
+}
+
+/// Tells a task's events, those that are there and those to come, until nobody works on it any more or `tell` says that
+/// nobody listens (by `false`). What the task is then.
+///
+/// # Errors
+/// There is no such task, or the log cannot be read.
+pub async fn follow(opened: &Opened, name: &str, mut tell: impl FnMut(&Event) -> bool) -> Result<Task, Error> {
+    let missing = || crate::log::Error::NoSuchTask { name: name.to_owned() };
+    let log = Log::open(opened.state_dir(), Access::Read)?.ok_or_else(missing)?;
+    let id = log.find(name)?;
+    let mut seen = 0;
+    loop {
+        // looked at before the events are read: whoever holds it has then written all of them
+        let held = log.is_held(id);
+        for event in log.events(id, seen)? {
+            seen = event.seq;
+            if !tell(&event) {
+                return Ok(log.task(id)?);
+            }
+        }
+        if !held {
+            return Ok(log.task(id)?);
+        }
+        tokio::time::sleep(POLL).await;
+    }
 }
 
 fn listed(task: &Task) -> Listed {

@@ -2,6 +2,7 @@
 
 use std::{path::Path, time::Duration};
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::{
@@ -17,19 +18,22 @@ use crate::{
 };
 
 /// The result of a run of a task.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct TaskResult {
     /// Version of this object's form.
+    #[schemars(extend("const" = 1))]
     pub v: u32,
     /// `result`.
+    #[schemars(extend("const" = "result"))]
     pub r#type: &'static str,
     /// The task.
     pub task: TaskId,
     /// `handback`, `failed`, `capped`, `dropped`, `interrupted`, `gated`, `stopped`.
+    #[schemars(extend("enum" = ["handback", "failed", "capped", "dropped", "interrupted", "gated", "stopped"]))]
     pub outcome: &'static str,
     /// Why, in one line.
     pub cause: String,
-    /// The process's exit status.
+    /// The process's exit status: 0 done, 3 failed, 4 capped, 5 interrupted, 6 gated, 7 stopped.
     pub exit: u8,
     /// The note, whenever it was accepted, also with `succeeded` false.
     pub handback: Option<Handback>,
@@ -70,7 +74,7 @@ pub struct TaskResult {
 }
 
 /// Counts of a diff.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct DiffStat {
     /// Files.
     pub files: usize,
@@ -81,7 +85,7 @@ pub struct DiffStat {
 }
 
 /// Tokens by kind.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Tokens {
     /// All input.
     pub input: u64,
@@ -94,7 +98,7 @@ pub struct Tokens {
 }
 
 /// The model of a task.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Model {
     /// The proxy's name.
     pub alias: String,
@@ -107,7 +111,7 @@ pub struct Model {
 }
 
 /// A check.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Check {
     /// The command line.
     pub command: String,
@@ -240,6 +244,13 @@ fn who_answered(task: &Task) -> Vec<String> {
             "behind {} answered a model of anthropic, spoken to in the normalized way: declare its provider under \
              [models.{:?}]",
             asked.alias, asked.alias
+        ));
+    }
+    let uncounted = task.turns.iter().filter(|turn| turn.reply.usage.is_none()).count();
+    if uncounted > 0 {
+        notices.push(format!(
+            "tokens and cost are in part estimates: {uncounted} of {} replies said nothing of tokens",
+            task.turns.len()
         ));
     }
     notices

@@ -1,5 +1,6 @@
 //! Events: what a task's log is made of. Disk, screen, JSON and chat use this one type.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -30,7 +31,7 @@ pub struct Event {
 }
 
 /// What happened.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum EventKind {
     /// The task began; opens the task's own intent. Everything that a resume needs stands here.
@@ -171,7 +172,7 @@ pub enum EventKind {
 }
 
 /// The content of a task's first event.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct TaskStarted {
     /// The role, as a value.
     pub role: Role,
@@ -206,7 +207,7 @@ pub struct TaskStarted {
 }
 
 /// How a call went.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ResultStatus {
     /// It did what it says.
@@ -222,7 +223,7 @@ pub enum ResultStatus {
 }
 
 /// The answer to a call.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct ToolResult {
     /// The call.
     pub call: CallId,
@@ -237,7 +238,7 @@ pub struct ToolResult {
 }
 
 /// A file as a model last saw or wrote it.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Seen {
     /// Relative to the worktree, links resolved.
     pub path: String,

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 const LEAST_BUDGET: u64 = 1024;
 
 /// An effort, as a setting per model; pinned, and the same over a task.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Reasoning {
     /// Nothing is asked for: the model does as the proxy's configuration says.

@@ -2,7 +2,7 @@
 
 use rusqlite::{OptionalExtension as _, params};
 
-use super::{Error, Log, codec};
+use super::{Error, Log, codec, lock::is_held};
 use crate::domain::{
     event::{Event, TaskStarted},
     fold::Illegal,
@@ -65,6 +65,12 @@ impl Log {
     pub fn task(&self, id: TaskId) -> Result<Task, Error> {
         let events = self.events(id, 0)?;
         Task::fold(&events).map_err(corrupt)?.ok_or_else(|| Error::NoSuchTask { name: id.to_string() })
+    }
+
+    /// Whether a process works on the task at this moment.
+    #[must_use]
+    pub fn is_held(&self, task: TaskId) -> bool {
+        is_held(&self.state_dir, task)
     }
 
     /// All tasks, newest first. That one of them is corrupt is no concern of the others.

@@ -81,7 +81,7 @@ fn commit(n: usize) -> CommitId {
 }
 
 fn reply(dice: &mut Dice<'_>, turn: u32) -> Reply {
-    let names = ["read_file", "write_file", "run_command", "hand_back", "unheard_of", ""];
+    let names = ["read_file", "write_file", "run_command", "hand_back", "hand_back", "unheard_of", ""];
     let arguments = ["{}", "{\"path\":\"a\"}", "", "not json", "{\"x\":\"\\ud83d\"}"];
     let mut parts = Vec::new();
     if dice.below(2) == 0 {
@@ -108,11 +108,11 @@ fn reply(dice: &mut Dice<'_>, turn: u32) -> Reply {
 /// Everything that might follow, legal or not.
 fn candidates(task: &Task, dice: &mut Dice<'_>) -> Vec<EventKind> {
     let turn = task.last_turn().map_or(0, |turn| turn.number);
-    let next_call = task.unanswered().filter(|_| dice.below(6) > 0);
+    let next_call = task.unanswered().filter(|_| dice.below(10) > 0);
     let call = next_call.map_or_else(|| CallId::new(turn, dice.below(3)), |call| call.id.clone());
     // now and then a number that is not the next one
-    let next_turn = turn + [1, 1, 1, 1, 2][dice.below(5)];
-    let next_request = task.requests + [1, 1, 1, 1, 2][dice.below(5)];
+    let next_turn = turn + [1, 1, 1, 1, 1, 1, 1, 2][dice.below(8)];
+    let next_request = task.requests + [1, 1, 1, 1, 1, 1, 1, 2][dice.below(8)];
     let intent = IntentId(u32::try_from(task.intents.len()).unwrap());
     let pending = IntentId(u32::try_from(dice.below(task.intents.len())).unwrap());
     let statuses = [
@@ -201,7 +201,7 @@ fn candidates(task: &Task, dice: &mut Dice<'_>) -> Vec<EventKind> {
         EventKind::Recovered { cause: "c".to_owned(), checkpoint: (dice.below(3) == 0).then(|| commit(5)) },
         EventKind::TaskPaused { pause: dice.pick(&[Pause::Gated, Pause::Stopped]), cause: "c".to_owned() },
         EventKind::TaskEnded {
-            end: dice.pick(&[End::Handback, End::Failed, End::Capped(Cap::Turns), End::Dropped]),
+            end: dice.pick(&[End::Handback, End::Handback, End::Failed, End::Capped(Cap::Turns), End::Dropped]),
             cause: "c".to_owned(),
         },
     ]
@@ -406,7 +406,7 @@ fn the_intents_table_is_what_it_should_be() {
 fn the_walks_reach_every_phase_event_end_and_step() {
     let mut reached = std::collections::BTreeSet::new();
     let mut random = 7u64;
-    for _ in 0..400 {
+    for _ in 0..500 {
         let choices: Vec<u8> = (0..120)
             .map(|_| {
                 random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
