@@ -1,6 +1,6 @@
 //! Asking the model: the intent to spend is durable before the request leaves, the reply whole or absent.
 
-use std::time::Duration;
+use std::{fmt::Write as _, time::Duration};
 
 use super::{
     Error,
@@ -110,7 +110,11 @@ fn price(task: &Task, reply: &mut Reply, estimated_input: u64, max_output: u64) 
 
 fn failed(journal: &mut Journal, env: &Env<'_>, request: u32, error: &llm::Error) -> Result<(), Error> {
     let retry_in_ms = retry_in(journal, error).map(|wait| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX));
-    let message = env.mask.apply(&error.message).into_owned();
+    let mut message = env.mask.apply(&error.message).into_owned();
+    if let (None, Trouble::RateLimited, Some(told)) = (retry_in_ms, error.trouble, error.retry_after) {
+        let seconds = jiff::SignedDuration::from_secs(i64::try_from(told.as_secs()).unwrap_or(i64::MAX));
+        let _ = write!(message, "; the proxy asks to wait {seconds:#}");
+    }
     journal.push(EventKind::RequestEnded {
         request,
         trouble: error.trouble,

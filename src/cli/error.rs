@@ -363,7 +363,8 @@ mod tests {
 
     #[test]
     fn a_bug_of_ours_is_exit_70_wherever_it_shows() {
-        let cut = |source| commands::Error::Cut { task: TaskId(uuid::Uuid::nil()), source: Box::new(source) };
+        let cut =
+            |source| commands::Error::Cut { task: TaskId(uuid::Uuid::nil()), source: Box::new(source), offered: None };
         let illegal = || Illegal { task: TaskId(uuid::Uuid::nil()), seq: 2, what: "x".into() };
         for error in [
             commands::Error::Bug("x"),

@@ -36,7 +36,10 @@ pub async fn delegate(opened: &Opened, delegation: &Delegation, mut watch: Watch
     let model = proxy::pin_delegate(&catalog, &opened.settings)?;
     let subscribers = std::mem::take(&mut watch.subscribers);
     let journal = begin(opened, checkout, delegation, model, checks, subscribers)?;
-    run(opened, checkout, &proxy, &[proxy.token().clone()], journal, watch).await
+    match run(opened, checkout, &proxy, &[proxy.token().clone()], journal, watch).await {
+        Err(error) => Err(proxy::with_offers(&proxy, error).await),
+        done => done,
+    }
 }
 
 /// Begins the task: its first event is durable when this returns, and nothing else has been touched.

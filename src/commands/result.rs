@@ -246,5 +246,12 @@ fn who_answered(task: &Task) -> Vec<String> {
             asked.alias, asked.alias
         ));
     }
+    let uncounted = task.turns.iter().filter(|turn| turn.reply.usage.is_none()).count();
+    if uncounted > 0 {
+        notices.push(format!(
+            "tokens and cost are in part estimates: {uncounted} of {} replies said nothing of tokens",
+            task.turns.len()
+        ));
+    }
     notices
 }

@@ -68,5 +68,8 @@ pub async fn resume(opened: &Opened, id: TaskId, mut watch: Watch) -> Result<Tas
     let proxy = proxy::connect(&opened.settings, &opened.environment)?;
     let subscribers = std::mem::take(&mut watch.subscribers);
     let journal = Journal::resume(log, opened.clock(), id, "resumed", subscribers)?;
-    run(opened, &checkout, &proxy, &[proxy.token().clone()], journal, watch).await
+    match run(opened, &checkout, &proxy, &[proxy.token().clone()], journal, watch).await {
+        Err(error) => Err(proxy::with_offers(&proxy, error).await),
+        done => done,
+    }
 }

@@ -54,7 +54,10 @@ pub async fn run(
         deltas: watch.deltas,
     };
     let task = journal.task().id;
-    let outcome =
-        turn::run(&mut journal, &mut env).await.map_err(|source| Error::Cut { task, source: Box::new(source) })?;
+    let outcome = turn::run(&mut journal, &mut env).await.map_err(|source| Error::Cut {
+        task,
+        source: Box::new(source),
+        offered: None,
+    })?;
     TaskResult::new(journal.task(), &outcome, checkout)
 }

@@ -134,6 +134,12 @@ impl Catalog {
         })
     }
 
+    /// Every alias, in the proxy's order.
+    #[must_use]
+    pub fn aliases(&self) -> Vec<String> {
+        self.entries.iter().map(|entry| entry.alias.clone()).collect()
+    }
+
     /// Up to three aliases like an unknown one, the nearest first.
     #[must_use]
     pub fn near(&self, alias: &str) -> Vec<&str> {

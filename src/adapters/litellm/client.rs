@@ -2,6 +2,7 @@
 
 use std::{
     collections::HashMap,
+    fmt::Write as _,
     path::PathBuf,
     sync::{PoisonError, RwLock},
     time::Duration,
@@ -59,6 +60,9 @@ pub struct Settings {
     pub idle: Duration,
     /// A file with further certificate authorities in PEM form, trusted beside the system's.
     pub extra_ca: Option<PathBuf>,
+    /// How a person knows the HTTP proxy that the way to the address may lead through, as `HTTP_PROXY=http://gate:3128`;
+    /// told where nothing is reached. The client finds it in the environment by itself.
+    pub through: Option<String>,
 }
 
 impl Settings {
@@ -71,6 +75,7 @@ impl Settings {
             first_byte: Duration::from_mins(5),
             idle: Duration::from_mins(2),
             extra_ca: None,
+            through: None,
         }
     }
 }
@@ -83,6 +88,7 @@ pub struct Proxy {
     /// The token once more, as the native route wants it.
     api_key: HeaderValue,
     limits: Limits,
+    through: Option<String>,
     http: reqwest::Client,
     /// From the last catalog.
     known: RwLock<Known>,
@@ -139,6 +145,7 @@ impl Proxy {
             token,
             api_key,
             limits: Limits { first_byte: settings.first_byte, idle: settings.idle },
+            through: settings.through,
             http: builder.build().map_err(|source| Error::Client { source })?,
             known: RwLock::default(),
         })
@@ -288,7 +295,10 @@ impl Proxy {
         stream::read(response.bytes_stream(), self.limits, started, assembly, deltas).await
     }
 
-    fn cleaned(&self, error: llm::Error) -> llm::Error {
+    fn cleaned(&self, mut error: llm::Error) -> llm::Error {
+        if let (Trouble::Unreachable, Some(through)) = (error.trouble, &self.through) {
+            let _ = write!(error.message, "; the way leads through {through}, save to what NO_PROXY names");
+        }
         cleaned(error, self.token.expose_secret())
     }
 }

@@ -1,5 +1,7 @@
 //! What a person declares over the catalog, and a model pinned from both.
 
+use std::fmt;
+
 use super::catalog::{Catalog, Entry, route_of};
 use crate::domain::{
     model::{PinnedModel, Prices, Route},
@@ -29,12 +31,12 @@ pub struct Override {
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum PinError {
     /// The proxy does not list it to this key.
-    #[error("the proxy offers no model {alias:?} to this key{}", suggestion(near))]
+    #[error("the proxy offers no model {alias:?} to this key; {}", instead)]
     Unknown {
         /// What was asked for.
         alias: String,
-        /// Names like it that there are.
-        near: Vec<String>,
+        /// What there is instead.
+        instead: Instead,
     },
     /// Nobody says how much it reads.
     #[error("the input window of {alias:?} is unknown: declare `max_input_tokens` under [models.{alias:?}]")]
@@ -50,9 +52,37 @@ pub enum PinError {
     },
 }
 
-fn suggestion(near: &[String]) -> String {
-    if near.is_empty() { String::new() } else { format!("; there are {}", near.join(", ")) }
+/// What a key may use instead of a model that it may not.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Instead {
+    /// Names like the one asked for, the nearest first.
+    Near(Vec<String>),
+    /// Where none is like it, every name, in the proxy's order.
+    Any(Vec<String>),
 }
+
+impl fmt::Display for Instead {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Near(names) => write!(f, "near it are {}", names.join(", ")),
+            Self::Any(names) => write!(f, "it may use {}", listed(names)),
+        }
+    }
+}
+
+/// Names of models in a list that stays short.
+#[must_use]
+pub fn listed(offered: &[String]) -> String {
+    let named = offered.iter().take(LISTED).map(String::as_str).collect::<Vec<_>>().join(", ");
+    match offered.len().checked_sub(LISTED) {
+        _ if offered.is_empty() => "none at all".to_owned(),
+        None | Some(0) => named,
+        Some(more) => format!("{named} and {more} more"),
+    }
+}
+
+/// How many names a message lists.
+const LISTED: usize = 12;
 
 impl Catalog {
     /// Applies what the configuration declares of an alias. One that the proxy does not list is added, since hidden
@@ -76,8 +106,9 @@ impl Catalog {
     pub fn pin(&self, alias: &str, max_output: u64) -> Result<PinnedModel, PinError> {
         let named = alias.to_owned();
         let Some(entry) = self.find(alias) else {
-            let near = self.near(alias).into_iter().map(str::to_owned).collect();
-            return Err(PinError::Unknown { alias: named, near });
+            let near: Vec<String> = self.near(alias).into_iter().map(str::to_owned).collect();
+            let instead = if near.is_empty() { Instead::Any(self.aliases()) } else { Instead::Near(near) };
+            return Err(PinError::Unknown { alias: named, instead });
         };
         let Some(route) = entry.route else { return Err(PinError::NoProvider { alias: named }) };
         let Some(window) = entry.max_input_tokens else { return Err(PinError::NoWindow { alias: named }) };

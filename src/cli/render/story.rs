@@ -36,7 +36,7 @@ pub fn lines(event: &Event) -> Vec<String> {
             vec![format!("turn {turn}: request {request}, about {} tokens", grouped(*estimated_input))]
         }
         EventKind::RequestEnded { trouble, message, retry_in_ms, .. } => {
-            let then = retry_in_ms.map_or_else(String::new, |ms| format!("; asking again in {}", span(ms)));
+            let then = asking_again(*retry_in_ms);
             vec![format!("no reply: {trouble}: {}{then}", first_line(message, 300))]
         }
         EventKind::RequestWithheld { estimated_input } => {
@@ -126,6 +126,16 @@ pub fn remarks(reply: &Reply) -> Vec<String> {
         lines.push(format!("answered by {} ({}) instead", reply.answered_by.alias, reply.answered_by.backing));
     }
     lines
+}
+
+/// What follows a request without a reply.
+#[must_use]
+pub fn asking_again(retry_in_ms: Option<u64>) -> String {
+    match retry_in_ms {
+        None => String::new(),
+        Some(0) => "; asking again at once".to_owned(),
+        Some(ms) => format!("; asking again in {}", span(ms)),
+    }
 }
 
 /// A call in a few words: its name and the argument that tells most.
