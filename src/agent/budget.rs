@@ -1,4 +1,4 @@
-//! Fitting the next request to the model's window. Pure: it decides, [`super::ask`] records and sends.
+//! Fitting the next request to the model's window. Pure: it decides; whoever asks records and sends.
 //!
 //! - A request whose calibrated estimate is over the input budget is never sent.
 //! - Evictions are large and seldom, down to half the budget, so that prompt caches hit in between.
@@ -17,7 +17,7 @@ use crate::{
 
 /// What is to be done before the model can be asked.
 #[derive(Debug)]
-pub(super) enum Fit {
+pub enum Fit {
     /// Nothing: it fits.
     Send(Box<Request>),
     /// Stubs for the results of all turns up to this one.
@@ -30,7 +30,8 @@ pub(super) enum Fit {
 }
 
 /// Fits the next request of a task.
-pub(super) fn fit(task: &Task) -> Fit {
+#[must_use]
+pub fn fit(task: &Task) -> Fit {
     let request = context::request(task);
     let budget = task.started.model.input_budget();
     let whole = Size { task, bytes: request.input_bytes() };

@@ -2,7 +2,7 @@
 
 mod act;
 mod ask;
-mod budget;
+pub mod budget;
 mod check;
 mod context;
 pub mod env;

@@ -6,6 +6,7 @@
 use super::{
     Error, act,
     env::{Env, head},
+    recover,
 };
 use crate::{
     domain::{
@@ -41,9 +42,8 @@ fn complete(journal: &mut Journal, env: &Env<'_>, end: &End, cause: &str) -> Res
     journal.push(EventKind::IntentSettled { intent: IntentId::TASK })?;
     if *end == End::Handback {
         let intent = act::open(journal, IntentKind::CleanUp)?;
-        if env.worktree()?.remove_worktree().is_ok() {
-            journal.push(EventKind::IntentSettled { intent })?;
-        }
+        let done = env.worktree()?.remove_worktree();
+        recover::after_completion(journal, intent, "clean-up", done)?;
     }
     Ok(())
 }
@@ -79,10 +79,8 @@ fn discard(journal: &mut Journal, env: &Env<'_>, end: &End, cause: &str) -> Resu
     let tip = head(task)?;
     let intent =
         act::open(journal, IntentKind::Discard { tip: tip.clone(), end: end.clone(), cause: cause.to_owned() })?;
-    if env.worktree()?.discard(&tip).is_ok() {
-        journal.push(EventKind::IntentSettled { intent })?;
-    }
-    Ok(())
+    let done = env.worktree()?.discard(&tip);
+    recover::after_completion(journal, intent, "discard", done)
 }
 
 /// The commit's message: a subject from the note's first line, the note, and the task's trailer.

@@ -78,8 +78,7 @@ fn opened() -> Option<Opened> {
 
 /// Nothing where anything is wrong: a completion that complains is in the way.
 fn listed() -> Vec<Listed> {
-    let listing = opened().and_then(|opened| log::list(&opened).ok());
-    let mut tasks = listing.map(|listing| listing.tasks).unwrap_or_default();
+    let mut tasks = opened().and_then(|opened| log::list(&opened).ok()).unwrap_or_default().tasks;
     tasks.reverse();
     tasks
 }

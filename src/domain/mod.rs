@@ -6,6 +6,7 @@
 pub mod caps;
 pub mod checkout;
 pub mod event;
+pub mod filters;
 pub mod fold;
 pub mod globs;
 pub mod id;

@@ -2,13 +2,14 @@
 
 use std::fmt;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The least budget that the native route takes, in tokens.
 const LEAST_BUDGET: u64 = 1024;
 
 /// An effort, as a setting per model; pinned, and the same over a task.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Reasoning {
     /// Nothing is asked for: the model does as the proxy's configuration says.

@@ -13,8 +13,6 @@ pub const STRONGER_EVICTIONS: u32 = 2;
 const LEAST_MARGIN: u64 = 1024;
 /// Replies whose usage tells how far estimates are off.
 const CALIBRATED_BY: usize = 3;
-/// The least tokens that an estimated thousand stands for: no tokenizer is known to do with fewer.
-const LEAST_PER_THOUSAND: u64 = 700;
 
 impl PinnedModel {
     /// The most input tokens of a request: the window without a safety margin (a tenth, at least 1,024) and without the
@@ -26,7 +24,8 @@ impl PinnedModel {
 }
 
 impl Task {
-    /// The tokens that `estimated` ones stand for: by the highest ratio of the last replies, as the proxy counted them.
+    /// The tokens that `estimated` ones stand for: by the highest ratio of the last replies, as the proxy counted them,
+    /// and no fewer than estimated, since a proxy that counts little may have left out what a cache gave.
     ///
     /// Another model's replies tell nothing of this one's tokens, nor does an input that the window cannot hold.
     #[must_use]
@@ -38,7 +37,7 @@ impl Task {
         let seen = self.turns.iter().rev().filter_map(counted).take(CALIBRATED_BY);
         seen.map(|(input, estimated_then)| scaled(estimated, input, estimated_then))
             .max()
-            .map_or(estimated, |seen| seen.max(scaled(estimated, LEAST_PER_THOUSAND, 1000)))
+            .map_or(estimated, |seen| seen.max(estimated))
     }
 }
 

@@ -6,18 +6,18 @@
 //!   `refs/heads/nisse/…`, `refs/nisse/…` and the task's worktree entry come and go.
 //! - Objects are on disk before a ref names them, and a ref moves by compare-and-swap only.
 //! - Each step that an intent stands for may be done twice, or again after it was half done, with the same end.
-//! - Nothing runs that a repository's configuration names: no hooks, filters, signing, fsmonitor, external diff.
+//! - Nothing runs that a repository's configuration names, no hooks, signing, fsmonitor, external diff; only content
+//!   filters that were configured before the task began.
 //! - What would be read wrongly or damaged is refused with a sentence, before anything is changed.
 //! - Nothing is removed that does not carry the task's own name.
 //!
-//! Two hands do it. [`git`] runs the git program, and writes whatever is written: it alone converts line endings and
-//! encodings as the person's git does, and syncs objects and refs. `store` reads in process through libgit2. No other
-//! file calls either of them, so that a twin (reads by the program, for repositories that libgit2 refuses) fits in.
+//! Two hands do it. [`git`] runs the git program: it writes whatever is the person's, and reads where the library would
+//! be wrong. `store` is the face of both for reads and for checkpoints, which the library (libgit2) makes in process.
 
-mod attributes;
 mod branch;
 mod checkout;
 mod checkpoint;
+mod configuration;
 mod diff;
 mod excludes;
 pub mod git;
@@ -26,6 +26,7 @@ pub mod scratch;
 mod snapshot;
 mod staging;
 mod store;
+mod submodules;
 pub mod workspace;
 mod worktree;
 

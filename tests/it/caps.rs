@@ -80,6 +80,22 @@ fn the_money_cap_ends_the_task() {
 }
 
 #[test]
+fn a_money_cap_on_a_model_without_prices_is_refused_before_anything_begins() {
+    for wire in Wire::BOTH {
+        let env = TestEnvironment::new(wire, busy());
+        env.server.without_prices();
+        let run = env.delegate(&["--max-cost", "1"], "Write for ever.");
+        assert!(run.exits(2).stderr.contains("input_cost_per_token"), "{}", run.report());
+        assert_eq!(env.server.requests().len(), 0);
+        env.configure(&format!(
+            "[models.\"{}\"]\ninput_cost_per_token = 0.001\noutput_cost_per_token = 0.001\n",
+            wire.alias()
+        ));
+        env.delegate(&["--max-cost", "1"], "Write for ever.").ends(4, "capped");
+    }
+}
+
+#[test]
 fn the_time_cap_ends_a_request_in_its_middle() {
     for wire in Wire::BOTH {
         let slow = Step::hand_back().delay(Duration::from_mins(10));

@@ -81,7 +81,7 @@ fn commit(n: usize) -> CommitId {
 }
 
 fn reply(dice: &mut Dice<'_>, turn: u32) -> Reply {
-    let names = ["read_file", "write_file", "run_command", "hand_back", "unheard_of", ""];
+    let names = ["read_file", "write_file", "run_command", "hand_back", "hand_back", "unheard_of", ""];
     let arguments = ["{}", "{\"path\":\"a\"}", "", "not json", "{\"x\":\"\\ud83d\"}"];
     let mut parts = Vec::new();
     if dice.below(2) == 0 {
@@ -108,7 +108,11 @@ fn reply(dice: &mut Dice<'_>, turn: u32) -> Reply {
 /// Everything that might follow, legal or not.
 fn candidates(task: &Task, dice: &mut Dice<'_>) -> Vec<EventKind> {
     let turn = task.last_turn().map_or(0, |turn| turn.number);
-    let call = task.unanswered().map_or_else(|| CallId::new(turn, dice.below(3)), |call| call.id.clone());
+    let next_call = task.unanswered().filter(|_| dice.below(10) > 0);
+    let call = next_call.map_or_else(|| CallId::new(turn, dice.below(3)), |call| call.id.clone());
+    // now and then a number that is not the next one
+    let next_turn = turn + [1, 1, 1, 1, 1, 1, 1, 2][dice.below(8)];
+    let next_request = task.requests + [1, 1, 1, 1, 1, 1, 1, 2][dice.below(8)];
     let intent = IntentId(u32::try_from(task.intents.len()).unwrap());
     let pending = IntentId(u32::try_from(dice.below(task.intents.len())).unwrap());
     let statuses = [
@@ -158,8 +162,8 @@ fn candidates(task: &Task, dice: &mut Dice<'_>) -> Vec<EventKind> {
             notices: vec![],
         },
         EventKind::RequestSent {
-            request: task.requests + 1,
-            turn: turn + 1,
+            request: next_request,
+            turn: next_turn,
             route: Route::Native,
             estimated_input: 2000,
             max_output: dice.pick(&[4096, 100]),
@@ -173,7 +177,7 @@ fn candidates(task: &Task, dice: &mut Dice<'_>) -> Vec<EventKind> {
         },
         EventKind::RequestWithheld { estimated_input: 1 },
         EventKind::ContextEvicted { through_turn: u32::try_from(dice.below(4)).unwrap() },
-        EventKind::ReplyReceived { request: task.requests, turn: turn + 1, reply: reply(dice, turn + 1) },
+        EventKind::ReplyReceived { request: task.requests, turn: turn + 1, reply: reply(dice, next_turn) },
         EventKind::Nudged { text: "n".to_owned() },
         EventKind::IntentOpened { intent, kind: dice.pick(&kinds) },
         EventKind::IntentSettled { intent: pending },
@@ -197,7 +201,7 @@ fn candidates(task: &Task, dice: &mut Dice<'_>) -> Vec<EventKind> {
         EventKind::Recovered { cause: "c".to_owned(), checkpoint: (dice.below(3) == 0).then(|| commit(5)) },
         EventKind::TaskPaused { pause: dice.pick(&[Pause::Gated, Pause::Stopped]), cause: "c".to_owned() },
         EventKind::TaskEnded {
-            end: dice.pick(&[End::Handback, End::Failed, End::Capped(Cap::Turns), End::Dropped]),
+            end: dice.pick(&[End::Handback, End::Handback, End::Failed, End::Capped(Cap::Turns), End::Dropped]),
             cause: "c".to_owned(),
         },
     ]
@@ -206,6 +210,73 @@ fn candidates(task: &Task, dice: &mut Dice<'_>) -> Vec<EventKind> {
 fn event(task: &Task, dice: &mut Dice<'_>, kind: EventKind) -> Event {
     let spent_ms = task.spent_ms + if dice.below(8) == 0 { 900 } else { 1 };
     Event { task: TASK, seq: task.seq + 1, at_ms: 1000 + spent_ms, spent_ms, kind }
+}
+
+/// What the table must not allow, said once more in other words.
+fn is_as_the_design_says(task: &Task, kind: &EventKind) {
+    let answered = task.turns.last().map_or(0, |turn| turn.results.len());
+    let open = task.turns.last().filter(|turn| !turn.closed);
+    let next_call = open.and_then(|turn| turn.reply.calls().nth(answered)).map(|call| &call.id);
+    let accepted = open.and_then(|turn| turn.ending.as_ref()).map(|(call, _)| call);
+    let pending: Vec<_> = task.intents[1..].iter().filter(|intent| intent.status == Status::Pending).collect();
+    let turns = u32::try_from(task.turns.len()).unwrap();
+    match kind {
+        EventKind::RequestSent { request, turn, .. } => {
+            assert!(open.is_none() && pending.is_empty() && task.request.is_none() && task.ended.is_none());
+            assert_eq!((*request, *turn), (task.requests + 1, turns + 1));
+        }
+        EventKind::ReplyReceived { turn, reply, .. } => {
+            assert!(task.request.is_some());
+            let ids: Vec<_> = reply.calls().map(|call| call.id.clone()).collect();
+            assert_eq!(ids, (0..ids.len()).map(|index| CallId::new(*turn, index)).collect::<Vec<_>>());
+        }
+        EventKind::ToolResult(result) => assert_eq!(Some(&result.call), next_call),
+        EventKind::EndingAccepted { call, .. } => {
+            assert_eq!(Some(call), next_call);
+            assert!(accepted.is_none(), "two ending calls of one turn");
+        }
+        EventKind::CheckRan { call, .. } => assert_eq!((Some(call), Some(call)), (next_call, accepted)),
+        EventKind::IntentOpened { kind, .. } => match kind {
+            IntentKind::FileEdit { call, .. } | IntentKind::Command { call, .. } => {
+                assert!(pending.is_empty());
+                assert_eq!(Some(call), next_call);
+            }
+            IntentKind::Check { call } => {
+                assert!(pending.is_empty());
+                assert_eq!((Some(call), Some(call)), (next_call, accepted));
+            }
+            IntentKind::Squash { .. } | IntentKind::Discard { .. } => {
+                assert!(pending.is_empty() && open.is_none() && task.ended.is_none());
+            }
+            IntentKind::CleanUp => assert!(task.ended.is_some()),
+            IntentKind::Task => panic!("the task's own intent is opened once"),
+        },
+        EventKind::IntentSettled { intent } | EventKind::IntentAbandoned { intent, .. } => {
+            let moved = task.intent(*intent).unwrap();
+            assert_eq!(moved.status, Status::Pending);
+            assert!(*intent != IntentId::TASK || task.ended.is_some(), "the task's own intent before its end");
+            assert!(!matches!(kind, EventKind::IntentAbandoned { .. }) || *intent != IntentId::TASK);
+        }
+        EventKind::TurnEnded { turn } => {
+            assert!(open.is_some() && next_call.is_none() && pending.is_empty());
+            assert_eq!(*turn, turns);
+        }
+        EventKind::TaskEnded { end, .. } => {
+            assert!(task.ended.is_none(), "a second completion");
+            assert!(task.ready.is_some() && open.is_none() && task.request.is_none() && task.paused.is_none());
+            assert!(pending.iter().all(|intent| matches!(intent.kind, IntentKind::Discard { .. })));
+            assert!(*end != End::Handback || task.handback.as_ref().is_some_and(|note| note.succeeded));
+        }
+        EventKind::TaskPaused { .. } => assert!(task.ended.is_none() && task.paused.is_none()),
+        EventKind::RequestEnded { request, .. } => assert_eq!(Some(*request), task.request.map(|open| open.request)),
+        EventKind::WorktreeReady { .. } => assert!(task.ready.is_none()),
+        EventKind::TaskStarted(_) => panic!("a task begins once"),
+        EventKind::SpanStarted { .. }
+        | EventKind::ContextEvicted { .. }
+        | EventKind::RequestWithheld { .. }
+        | EventKind::Nudged { .. }
+        | EventKind::Recovered { .. } => {}
+    }
 }
 
 /// A legal history, with an error if an illegal event changed the state.
@@ -230,6 +301,7 @@ fn walk(choices: &[u8]) -> Vec<Event> {
         let common: Vec<_> = legal.iter().filter(|kind| !rare(kind)).cloned().collect();
         let pool = if common.is_empty() || dice.below(12) == 0 { legal } else { common };
         let picked = dice.pick(&pool);
+        is_as_the_design_says(&task, &picked);
         let chosen = event(&task, dice, picked);
         task.apply(&chosen).unwrap();
         events.push(chosen);
@@ -334,7 +406,7 @@ fn the_intents_table_is_what_it_should_be() {
 fn the_walks_reach_every_phase_event_end_and_step() {
     let mut reached = std::collections::BTreeSet::new();
     let mut random = 7u64;
-    for _ in 0..400 {
+    for _ in 0..500 {
         let choices: Vec<u8> = (0..120)
             .map(|_| {
                 random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);

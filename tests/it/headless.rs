@@ -1,4 +1,5 @@
-//! Machines and pipes without a person: no terminal, no home, readers that go away, several signals.
+//! Machines and pipes without a person: no terminal, no home, readers that go away, several signals, files that are no
+//! text.
 
 use std::{
     fs,
@@ -185,5 +186,24 @@ fn json_is_alone_on_stdout_and_no_escape_sequence_reaches_a_file() {
             let objects: Vec<Value> = run.json();
             assert_eq!(objects.last().unwrap()["type"], "result");
         }
+    }
+}
+
+#[test]
+fn instructions_that_cannot_be_told_whole_are_named_to_the_person() {
+    let env = TestEnvironment::new(Wire::Chat, job());
+    let root = env.checkout.path();
+    fs::write(root.join("AGENTS.md"), b"Use tabs.\nQuote: \x93x\x94\n").unwrap();
+    fs::create_dir(root.join("CLAUDE.md")).unwrap();
+    fs::write(root.join("CLAUDE.md/keep"), "").unwrap();
+    std::os::unix::fs::symlink("missing", root.join("CONTRIBUTING.md")).unwrap();
+    env.checkout.commit("instructions");
+    let run = env.delegate(&[], "Make b.txt.");
+    let result = run.ends(0, "handback");
+    assert!(env.server.requests()[0].last_told().contains("Use tabs."), "what can be read is told");
+    for (name, why) in [("AGENTS.md", "not UTF-8"), ("CLAUDE.md", "no file"), ("CONTRIBUTING.md", "No such file")] {
+        let told = |text: &str| text.contains(name) && text.contains(why);
+        assert!(run.stderr.lines().any(told), "{name}\n{}", run.report());
+        assert!(result["notices"].as_array().unwrap().iter().any(|notice| told(notice.as_str().unwrap())), "{result}");
     }
 }

@@ -4,22 +4,26 @@
 #![expect(clippy::print_stderr, reason = "a failed test says how to run it by hand")]
 
 mod bad_replies;
+mod budget;
 mod calls;
 mod caps;
 mod cases;
 mod checks;
 mod completions;
+mod connection;
 mod delegate;
 mod demo;
 mod doctor;
 mod domain_walk;
 mod exit_codes;
+mod fallback;
 mod generated;
 mod headless;
 mod house;
 mod loop_walk;
 mod prefix;
 mod proxy;
+mod reasoning;
 mod recordings;
 mod recovery;
 mod repo;
@@ -29,6 +33,8 @@ mod settings;
 mod stop;
 mod storage;
 mod support;
+mod terminal;
 mod tools;
 mod transcripts;
 mod upstream;
+mod window;

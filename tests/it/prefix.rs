@@ -3,6 +3,8 @@
 //! A task is run to its end; then, for every event, its log is cut behind it, branch and worktree are set to the last
 //! checkpoint that the prefix names, and the loop is entered again with a model that answers by what a request holds.
 
+mod window;
+
 use std::{
     fs,
     path::{Path, PathBuf},
@@ -23,7 +25,7 @@ use nisse::{
     domain::{
         caps::{Caps, Money},
         event::{Event, EventKind, TaskStarted},
-        id::{CommitId, TaskId},
+        id::{CommitId, IntentId, TaskId},
         intent::{IntentKind, Status},
         message::{self, Call, Part},
         model::{PinnedModel, Prices, Route, Usage},
@@ -54,7 +56,20 @@ struct Scenario {
     replies: Vec<Reply>,
     turns: u32,
     outcome: &'static str,
+    model: Model,
+    evicts: bool,
 }
+
+/// What the model can hold.
+#[derive(Clone, Copy)]
+struct Model {
+    /// Its window, as the task knows it.
+    window: u64,
+    /// Requests of more estimated tokens are refused as too large, whatever the task knows.
+    holds: u64,
+}
+
+const LARGE: Model = Model { window: 100_000, holds: u64::MAX };
 
 fn calls(calls: &[(&'static str, Value)]) -> Reply {
     Reply::Calls(calls.to_vec())
@@ -104,6 +119,7 @@ impl World {
         git(&repo, &["init", "-q", "-b", "main"]);
         write(repo.join("a.txt"), "one\ntwo\n");
         write(repo.join("b.txt"), "b\n");
+        write(repo.join("long.txt"), &"a line of which nothing matters much\n".repeat(120));
         git(&repo, &["add", "-A"]);
         git(&repo, &["-c", "user.name=D", "-c", "user.email=d@example.invalid", "commit", "-qm", "base"]);
         write(repo.join("unfinished.txt"), "mine\n");
@@ -130,7 +146,7 @@ impl World {
                 backing: "test/scripted".to_owned(),
                 provider: "test".to_owned(),
                 route: Route::Normalized,
-                window: 100_000,
+                window: LARGE.window,
                 max_output: 4096,
                 tool_choice: false,
                 reasoning: Reasoning::Off,
@@ -247,6 +263,7 @@ pub(crate) fn story(events: &[Event]) -> Vec<String> {
             | EventKind::ToolResult(_)
             | EventKind::EndingAccepted { .. }
             | EventKind::TurnEnded { .. }
+            | EventKind::ContextEvicted { .. }
             | EventKind::TaskEnded { .. } => Some(format!("{:?}", event.kind)),
             EventKind::CheckRan { call, command, status, .. } => Some(format!("{call} {command} {status:?}")),
             _ => None,
@@ -261,12 +278,27 @@ pub(crate) fn without_number(request: &Request) -> Request {
     Request { id: String::new(), ..request.clone() }
 }
 
+/// Enters the loop with the scenario's model, which refuses what it cannot hold.
+fn enter(world: &World, journal: Journal, scenario: &Scenario) -> Entered {
+    let (replies, holds) = (scenario.replies.clone(), scenario.model.holds);
+    world.enter_with(journal, move |request| {
+        if request.estimated_input() > holds {
+            return Err(window::too_large());
+        }
+        Ok(reply(request, answer(request, &replies)))
+    })
+}
+
 fn every_prefix(scenario: &Scenario) {
     let world = World::new();
-    let journal = Journal::begin(world.log("whole"), CLOCK, TASK, world.started(scenario.turns), Vec::new()).unwrap();
-    let (outcome, events, requests) = world.enter(journal, &scenario.replies);
+    let mut started = world.started(scenario.turns);
+    started.model.window = scenario.model.window;
+    let journal = Journal::begin(world.log("whole"), CLOCK, TASK, started, Vec::new()).unwrap();
+    let (outcome, events, requests) = enter(&world, journal, scenario);
     assert_eq!(outcome.word(), scenario.outcome, "{outcome:?}");
     let (whole_story, whole_tree) = (story(&events), world.tree());
+    let evicted = events.iter().any(|event| matches!(event.kind, EventKind::ContextEvicted { .. }));
+    assert_eq!(evicted, scenario.evicts, "whether it outgrew its window");
     let past = world.logs.join("past");
     copy(&world.repo, &past);
 
@@ -280,7 +312,7 @@ fn every_prefix(scenario: &Scenario) {
         let mut log = world.log(&cut.to_string());
         log.append(prefix).unwrap();
         let journal = Journal::resume(log, CLOCK, TASK, "resumed", Vec::new()).unwrap();
-        let (resumed, after, sent) = world.enter(journal, &scenario.replies);
+        let (resumed, after, sent) = enter(&world, journal, scenario);
         let at = format!("cut behind event {cut}: {:?}", events[cut - 1].kind);
 
         let in_command = task.pending_intents().any(|intent| {
@@ -295,11 +327,14 @@ fn every_prefix(scenario: &Scenario) {
         assert_eq!(story(&after), whole_story, "{at}");
         assert_eq!(world.tree(), whole_tree, "{at}");
         for request in sent {
-            let same = requests.iter().find(|whole| whole.turn == request.turn).unwrap();
-            assert_eq!(without_number(&request), without_number(same), "{at}");
+            // one too large is sent again smaller, so that a turn may have several
+            let same = requests.iter().any(|whole| without_number(whole) == without_number(&request));
+            assert!(same, "{at}: {request:?} was not sent");
         }
         let end = Task::fold(&after).unwrap().unwrap();
-        assert!(end.intents.iter().all(|intent| intent.status != Status::Pending), "{at}: {:?}", end.intents);
+        let may_pend = |id| id == IntentId::TASK && matches!(outcome, Outcome::Paused { .. });
+        let open = end.intents.iter().find(|intent| intent.status == Status::Pending && !may_pend(intent.id));
+        assert!(open.is_none(), "{at}: {open:?}");
         let lost = u64::from(task.request.is_some());
         let whole = Task::fold(&events).unwrap().unwrap();
         assert_eq!(
@@ -348,6 +383,8 @@ fn of_a_task_that_is_handed_back() {
         ],
         turns: 30,
         outcome: "handback",
+        model: LARGE,
+        evicts: false,
     });
 }
 
@@ -361,6 +398,8 @@ fn of_a_task_that_is_capped() {
         ],
         turns: 3,
         outcome: "capped",
+        model: LARGE,
+        evicts: false,
     });
 }
 
@@ -374,6 +413,8 @@ fn of_a_task_that_fails() {
         ],
         turns: 30,
         outcome: "failed",
+        model: LARGE,
+        evicts: false,
     });
 }
 

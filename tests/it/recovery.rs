@@ -4,6 +4,7 @@
 use std::{
     fs,
     path::{Path, PathBuf},
+    sync::{Arc, Mutex},
     time::Duration,
 };
 
@@ -141,5 +142,55 @@ fn a_file_that_is_neither_before_nor_after_its_edit_is_a_gate() {
         fs::write(&file, "b\n").unwrap();
         let result = env.run(&["resume", "--json"]).ends(0, "handback");
         assert_eq!(env.on_branch(&result, "a.txt").unwrap(), b"b\n");
+    }
+}
+
+#[test]
+fn a_discard_that_fails_changes_no_outcome_and_is_tried_again() {
+    for wire in Wire::BOTH {
+        let lock: Arc<Mutex<PathBuf>> = Arc::default();
+        let at = Arc::clone(&lock);
+        let hold = move || fs::write(&*at.lock().unwrap(), "").unwrap();
+        let write = Step::call("write_file", json!({"path": "b.txt", "content": "b\n"}));
+        let env = TestEnvironment::new(wire, vec![write, Step::give_up().before(hold)]);
+        // another git holds the branch
+        *lock.lock().unwrap() = env.checkout.path().join(".git/refs/heads/mine.lock");
+        env.may_add(".git/refs/heads/mine").may_add(".git/refs/heads/mine.lock").may_add(".git/logs/refs/heads/mine");
+        let run = env.delegate(&["--branch", "mine"], "Make b.txt.");
+        let failed = run.ends(3, "failed");
+        assert_eq!((&failed["branch"], &failed["discarded_ref"]), (&json!("mine"), &json!(null)));
+        let task = failed["task"].as_str().unwrap();
+        let notice = failed["notices"].to_string();
+        assert!(notice.contains("could not be discarded") && notice.contains(task), "{notice}");
+        let story = env.run(&["log", task]);
+        assert!(story.exits(0).stdout.contains("the discard failed"), "{}", story.report());
+        fs::remove_file(&*lock.lock().unwrap()).unwrap();
+        let again = env.run(&["resume", "--json"]).ends(3, "failed");
+        assert_eq!(again["notices"], json!([]));
+        env.assert_discarded(&again);
+        assert_eq!(env.server.requests().len(), 2);
+    }
+}
+
+#[test]
+fn a_checkpoint_that_cannot_be_made_stops_the_task_before_the_next_effect() {
+    for wire in Wire::BOTH {
+        let lock: Arc<Mutex<PathBuf>> = Arc::default();
+        let at = Arc::clone(&lock);
+        let scratch = tempfile::tempdir().unwrap();
+        let next = scratch.path().join("next");
+        let work = Step::call("write_file", json!({"path": "b.txt", "content": "b\n"}))
+            .and_call("run_command", json!({"command": format!("touch {}", next.display())}))
+            .before(move || fs::write(&*at.lock().unwrap(), "").unwrap());
+        let env = TestEnvironment::new(wire, vec![work, Step::hand_back()]);
+        *lock.lock().unwrap() = env.checkout.path().join(".git/refs/heads/mine.lock");
+        env.may_add(".git/refs/heads/mine").may_add(".git/refs/heads/mine.lock").may_add(".git/logs/refs/heads/mine");
+        let cut = env.delegate(&["--branch", "mine"], "Make b.txt.");
+        assert!(cut.exits(1).stderr.contains("nothing is lost: nisse resume"), "{}", cut.report());
+        assert!(!next.exists(), "a command ran although the edit before it is in no checkpoint");
+        fs::remove_file(&*lock.lock().unwrap()).unwrap();
+        let result = env.run(&["resume", "--json"]).ends(0, "handback");
+        assert_eq!(result["artifacts"], json!(["b.txt"]));
+        assert!(next.exists());
     }
 }

@@ -13,6 +13,7 @@ use std::{
 
 use nisse::{
     domain::{
+        event::{Event, EventKind},
         id::{CallId, TaskId},
         intent::Status,
         task::Task,
@@ -125,6 +126,25 @@ fn events_are_never_changed_deleted_or_skipped() {
         assert!(error.contains(words), "{statement}: {error}");
     }
     assert_eq!(read(&env).events(before[0].task, 0).unwrap(), before);
+}
+
+#[test]
+fn a_log_that_a_newer_nisse_has_written_is_left_alone() {
+    let env = TestEnvironment::new(Wire::Chat, vec![limited()]);
+    env.delegate(&[], "Make b.txt.").ends(5, "interrupted");
+    let mut opened = Log::open(&state_dir(&env), Access::Write).unwrap().unwrap();
+    let task = only_task(&env);
+    let last = opened.events(task.id, 0).unwrap().pop().unwrap();
+    database(&env).pragma_update(None, "user_version", 2).unwrap();
+    // one that was open already looks before it writes
+    let next = Event { seq: last.seq + 1, kind: EventKind::SpanStarted { cause: "late".to_owned() }, ..last };
+    assert!(matches!(opened.append(&[next]), Err(nisse::log::Error::Newer { found: 2, .. })));
+    for arguments in [&["log", "--json"][..], &["resume", "--json"], &["delegate", "--json", "Make b.txt."]] {
+        let run = env.run(arguments);
+        assert_eq!(run.exits(1).json()[0]["error"]["kind"], "log_too_new", "{}", run.report());
+    }
+    database(&env).pragma_update(None, "user_version", 1).unwrap();
+    assert_eq!(only_task(&env), task, "something was written");
 }
 
 /// Where a fault strikes, and what must not have happened then.

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{Manner, data, on_terminal, result, say};
+use super::{Manner, data, on_terminal, result, say, screen};
 use crate::{
     commands::demo::{BRIEF, CHECK, Scratch, Shown},
     domain::id::TaskId,
@@ -42,8 +42,8 @@ pub fn after(manner: Manner, scratch: &Scratch, shown: &Shown) {
         result::line(manner, &shown.result);
         return;
     }
-    let mut text = result::text(&shown.result);
-    let _ = writeln!(text, "\n{}", super::screen(shown.patch.trim_end()));
+    let mut text = screen(&result::text(&shown.result));
+    let _ = writeln!(text, "\n{}", screen(shown.patch.trim_end()));
     let (dir, repo, state) = (scratch.dir.display(), scratch.repo.display(), scratch.state.display());
     let task = shown.result.task;
     if shown.result.exit == 7 {

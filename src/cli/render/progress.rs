@@ -191,12 +191,8 @@ impl Progress {
 /// What is said of an event beside the turns.
 fn told(event: &Event) -> Vec<String> {
     match &event.kind {
-        EventKind::ReplyReceived { reply, .. } => {
-            let who = &reply.answered_by;
-            let told = who.fallback.then(|| format!("note: {} ({}) answered instead", who.alias, who.backing));
-            told.into_iter().collect()
-        }
         EventKind::WorktreeReady { notices, .. } => notices.iter().map(|notice| format!("note: {notice}")).collect(),
+        EventKind::ReplyReceived { reply, .. } => story::remarks(reply),
         EventKind::RequestEnded { .. }
         | EventKind::RequestWithheld { .. }
         | EventKind::ContextEvicted { .. }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{Manner, data, first_line, grouped, plain, say, span};
+use super::{Manner, data, first_line, grouped, say, screen, span};
 use crate::{commands::result::TaskResult, domain::id::TaskId};
 
 /// Shows the result.
@@ -14,9 +14,7 @@ pub fn result(manner: Manner, result: &TaskResult) {
         }
         return;
     }
-    for line in format!("{}{}", text(result), way_on(result)).trim_end().lines() {
-        data(manner, &plain(line));
-    }
+    data(manner, &format!("{}{}", screen(&text(result)), way_on(result)));
 }
 
 /// The result as the last line of `--json`.

@@ -82,6 +82,14 @@ impl TestEnvironment {
         self
     }
 
+    /// The person's settings file.
+    pub(crate) fn configure(&self, text: &str) -> &Self {
+        let directory = self.root().join("home/config/nisse");
+        fs::create_dir_all(&directory).expect("a directory for settings");
+        fs::write(directory.join("config.toml"), text).expect("a settings file");
+        self
+    }
+
     /// Takes a variable away from the runs to come.
     pub(crate) fn unset(&self, name: &str) -> &Self {
         self.variables.borrow_mut().retain(|(known, _)| known != name);

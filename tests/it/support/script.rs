@@ -17,6 +17,8 @@ pub(crate) struct Step {
     /// Headers beside the proxy's usual ones, or in their place.
     pub(super) headers: Vec<(String, String)>,
     pub(super) before: Option<Hook>,
+    /// The alias and the backing model that answer in place of the one asked for.
+    pub(super) instead: Option<(&'static str, &'static str)>,
 }
 
 /// What is sent.
@@ -78,7 +80,7 @@ pub(crate) enum Finish {
 
 impl Step {
     fn new(answer: Answer) -> Self {
-        Self { answer, delay: Duration::ZERO, headers: Vec::new(), before: None }
+        Self { answer, delay: Duration::ZERO, headers: Vec::new(), before: None, instead: None }
     }
 
     fn reply(reply: Reply) -> Self {
@@ -199,6 +201,12 @@ impl Step {
     /// Does something before it answers (and before the delay).
     pub(crate) fn before(mut self, hook: impl Fn() + Send + Sync + 'static) -> Self {
         self.before = Some(Arc::new(hook));
+        self
+    }
+
+    /// Another model answers, as the headers say: its alias and its backing model.
+    pub(crate) fn answered_by(mut self, alias: &'static str, backing: &'static str) -> Self {
+        self.instead = Some((alias, backing));
         self
     }
 
