@@ -22,6 +22,8 @@ use nisse::{
 };
 use proptest::prelude::*;
 
+mod table;
+
 const TASK: TaskId = TaskId(uuid::Uuid::from_u128(7));
 
 pub(crate) fn started() -> TaskStarted {
@@ -212,73 +214,6 @@ fn event(task: &Task, dice: &mut Dice<'_>, kind: EventKind) -> Event {
     Event { task: TASK, seq: task.seq + 1, at_ms: 1000 + spent_ms, spent_ms, kind }
 }
 
-/// What the table must not allow, said once more in other words.
-fn is_as_the_design_says(task: &Task, kind: &EventKind) {
-    let answered = task.turns.last().map_or(0, |turn| turn.results.len());
-    let open = task.turns.last().filter(|turn| !turn.closed);
-    let next_call = open.and_then(|turn| turn.reply.calls().nth(answered)).map(|call| &call.id);
-    let accepted = open.and_then(|turn| turn.ending.as_ref()).map(|(call, _)| call);
-    let pending: Vec<_> = task.intents[1..].iter().filter(|intent| intent.status == Status::Pending).collect();
-    let turns = u32::try_from(task.turns.len()).unwrap();
-    match kind {
-        EventKind::RequestSent { request, turn, .. } => {
-            assert!(open.is_none() && pending.is_empty() && task.request.is_none() && task.ended.is_none());
-            assert_eq!((*request, *turn), (task.requests + 1, turns + 1));
-        }
-        EventKind::ReplyReceived { turn, reply, .. } => {
-            assert!(task.request.is_some());
-            let ids: Vec<_> = reply.calls().map(|call| call.id.clone()).collect();
-            assert_eq!(ids, (0..ids.len()).map(|index| CallId::new(*turn, index)).collect::<Vec<_>>());
-        }
-        EventKind::ToolResult(result) => assert_eq!(Some(&result.call), next_call),
-        EventKind::EndingAccepted { call, .. } => {
-            assert_eq!(Some(call), next_call);
-            assert!(accepted.is_none(), "two ending calls of one turn");
-        }
-        EventKind::CheckRan { call, .. } => assert_eq!((Some(call), Some(call)), (next_call, accepted)),
-        EventKind::IntentOpened { kind, .. } => match kind {
-            IntentKind::FileEdit { call, .. } | IntentKind::Command { call, .. } => {
-                assert!(pending.is_empty());
-                assert_eq!(Some(call), next_call);
-            }
-            IntentKind::Check { call } => {
-                assert!(pending.is_empty());
-                assert_eq!((Some(call), Some(call)), (next_call, accepted));
-            }
-            IntentKind::Squash { .. } | IntentKind::Discard { .. } => {
-                assert!(pending.is_empty() && open.is_none() && task.ended.is_none());
-            }
-            IntentKind::CleanUp => assert!(task.ended.is_some()),
-            IntentKind::Task => panic!("the task's own intent is opened once"),
-        },
-        EventKind::IntentSettled { intent } | EventKind::IntentAbandoned { intent, .. } => {
-            let moved = task.intent(*intent).unwrap();
-            assert_eq!(moved.status, Status::Pending);
-            assert!(*intent != IntentId::TASK || task.ended.is_some(), "the task's own intent before its end");
-            assert!(!matches!(kind, EventKind::IntentAbandoned { .. }) || *intent != IntentId::TASK);
-        }
-        EventKind::TurnEnded { turn } => {
-            assert!(open.is_some() && next_call.is_none() && pending.is_empty());
-            assert_eq!(*turn, turns);
-        }
-        EventKind::TaskEnded { end, .. } => {
-            assert!(task.ended.is_none(), "a second completion");
-            assert!(task.ready.is_some() && open.is_none() && task.request.is_none() && task.paused.is_none());
-            assert!(pending.iter().all(|intent| matches!(intent.kind, IntentKind::Discard { .. })));
-            assert!(*end != End::Handback || task.handback.as_ref().is_some_and(|note| note.succeeded));
-        }
-        EventKind::TaskPaused { .. } => assert!(task.ended.is_none() && task.paused.is_none()),
-        EventKind::RequestEnded { request, .. } => assert_eq!(Some(*request), task.request.map(|open| open.request)),
-        EventKind::WorktreeReady { .. } => assert!(task.ready.is_none()),
-        EventKind::TaskStarted(_) => panic!("a task begins once"),
-        EventKind::SpanStarted { .. }
-        | EventKind::ContextEvicted { .. }
-        | EventKind::RequestWithheld { .. }
-        | EventKind::Nudged { .. }
-        | EventKind::Recovered { .. } => {}
-    }
-}
-
 /// A legal history, with an error if an illegal event changed the state.
 fn walk(choices: &[u8]) -> Vec<Event> {
     let dice = &mut Dice(choices.iter().cycle());
@@ -301,7 +236,7 @@ fn walk(choices: &[u8]) -> Vec<Event> {
         let common: Vec<_> = legal.iter().filter(|kind| !rare(kind)).cloned().collect();
         let pool = if common.is_empty() || dice.below(12) == 0 { legal } else { common };
         let picked = dice.pick(&pool);
-        is_as_the_design_says(&task, &picked);
+        table::is_as_the_design_says(&task, &picked);
         let chosen = event(&task, dice, picked);
         task.apply(&chosen).unwrap();
         events.push(chosen);
