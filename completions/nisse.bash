@@ -185,7 +185,7 @@ _nisse() {
             return 0
             ;;
         nisse__subcmd__delegate)
-            opts="-C -v -q -h --file --check --trust-project --branch --base --model --max-turns --max-tokens --max-time --max-cost --repo --json --color --verbose --quiet --config --state-dir --no-input --help"
+            opts="-C -v -q -h --file --check --trust-project --branch --base --isolation --model --max-turns --max-tokens --max-time --max-cost --repo --json --color --verbose --quiet --config --state-dir --no-input --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -216,6 +216,10 @@ _nisse() {
                     ;;
                 --base)
                     COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --isolation)
+                    COMPREPLY=($(compgen -W "worktree in-place" -- "${cur}"))
                     return 0
                     ;;
                 --model)

@@ -49,6 +49,8 @@ complete -c nisse -n "__fish_nisse_using_subcommand delegate" -l file -d 'Read t
 complete -c nisse -n "__fish_nisse_using_subcommand delegate" -l check -d 'Require CMD to exit with 0; repeatable [check.commands: none]' -r -f -a "(__fish_complete_command)"
 complete -c nisse -n "__fish_nisse_using_subcommand delegate" -l branch -d 'Name the branch [nisse/<task>-<words of the brief>]' -r
 complete -c nisse -n "__fish_nisse_using_subcommand delegate" -l base -d 'Start from this commit, without unfinished work [the checkout as it is]' -r
+complete -c nisse -n "__fish_nisse_using_subcommand delegate" -l isolation -d 'Work in a worktree or in-place, in the checkout itself [worktree]' -r -f -a "worktree\t''
+in-place\t''"
 complete -c nisse -n "__fish_nisse_using_subcommand delegate" -l model -d 'Ask this model [roles.delegate]' -r
 complete -c nisse -n "__fish_nisse_using_subcommand delegate" -l max-turns -d 'Allow so many replies [delegate.max_turns: 30]' -r
 complete -c nisse -n "__fish_nisse_using_subcommand delegate" -l max-tokens -d 'Allow so many tokens, input of every turn and output [delegate.max_tokens: 1500000]' -r
@@ -60,7 +62,7 @@ always\t''
 never\t''"
 complete -c nisse -n "__fish_nisse_using_subcommand delegate" -l config -d 'Read settings from FILE instead of your own file [env: NISSE_CONFIG]' -r -F
 complete -c nisse -n "__fish_nisse_using_subcommand delegate" -l state-dir -d 'Keep log and worktrees in DIR [env: NISSE_STATE_DIR]' -r -f -a "(__fish_complete_directories)"
-complete -c nisse -n "__fish_nisse_using_subcommand delegate" -l trust-project -d 'Run the checks that the repository\'s nisse.toml names'
+complete -c nisse -n "__fish_nisse_using_subcommand delegate" -l trust-project -d 'Run the checks and the setup that the repository\'s nisse.toml names'
 complete -c nisse -n "__fish_nisse_using_subcommand delegate" -l json -d 'Print JSON on stdout'
 complete -c nisse -n "__fish_nisse_using_subcommand delegate" -s v -l verbose -d 'Tell more'
 complete -c nisse -n "__fish_nisse_using_subcommand delegate" -s q -l quiet -d 'Tell only results and errors'

@@ -6,16 +6,18 @@
 use super::{
     Error, act,
     env::{Env, head},
+    place, switch,
 };
 use crate::{
     domain::{
+        checkout::Isolation,
         event::EventKind,
         id::IntentId,
         intent::{IntentKind, Status},
         outcome::{End, Handback, Outcome},
         task::Task,
     },
-    log::Journal,
+    log::{Journal, crash},
 };
 
 /// Records what `outcome` asks for and returns it.
@@ -34,14 +36,22 @@ pub(super) fn settle(journal: &mut Journal, env: &Env<'_>, outcome: Outcome) -> 
 
 fn complete(journal: &mut Journal, env: &Env<'_>, end: &End, cause: &str) -> Result<(), Error> {
     match end {
-        End::Handback => squash(journal, env)?,
-        End::Failed | End::Capped(_) | End::Dropped => discard(journal, env, end, cause)?,
+        End::Handback => {
+            squash(journal, env)?;
+            switch::back(journal, env)?;
+        }
+        End::Failed | End::Capped(_) | End::Dropped => {
+            switch::back(journal, env)?;
+            discard(journal, env, end, cause)?;
+        }
     }
     journal.push(EventKind::TaskEnded { end: end.clone(), cause: cause.to_owned() })?;
     journal.push(EventKind::IntentSettled { intent: IntentId::TASK })?;
-    if *end == End::Handback {
+    if *end == End::Handback && journal.task().started.isolation == Isolation::Worktree {
         let intent = act::open(journal, IntentKind::CleanUp)?;
+        crash::point("end.recorded");
         if env.worktree()?.remove_worktree().is_ok() {
+            crash::point("clean_up.done");
             journal.push(EventKind::IntentSettled { intent })?;
         }
     }
@@ -64,7 +74,9 @@ fn squash(journal: &mut Journal, env: &Env<'_>) -> Result<(), Error> {
     let worktree = env.worktree()?;
     let from = head(task)?;
     let to = worktree.squash_commit(&ready.snapshot, &from, &message(task, note), journal.clock().civil_ms())?;
+    crash::point("squash.commit");
     let intent = act::open(journal, IntentKind::Squash { from: from.clone(), to: to.clone() })?;
+    crash::point("squash.opened");
     worktree.squash_apply(&from, &to)?;
     journal.push(EventKind::IntentSettled { intent })?;
     Ok(())
@@ -79,7 +91,8 @@ fn discard(journal: &mut Journal, env: &Env<'_>, end: &End, cause: &str) -> Resu
     let tip = head(task)?;
     let intent =
         act::open(journal, IntentKind::Discard { tip: tip.clone(), end: end.clone(), cause: cause.to_owned() })?;
-    if env.worktree()?.discard(&tip).is_ok() {
+    crash::point("discard.opened");
+    if place::branch(journal.task(), env, &tip)?.discard(&tip).is_ok() {
         journal.push(EventKind::IntentSettled { intent })?;
     }
     Ok(())

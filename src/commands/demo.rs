@@ -20,6 +20,7 @@ use crate::{
     adapters::scripted::Scripted,
     domain::{
         caps::Money,
+        checkout::Isolation,
         model::{PinnedModel, Prices, Route},
     },
     repo::scratch,
@@ -60,7 +61,7 @@ pub async fn demo(environment: &Environment, scratch: &Scratch, mut watch: Watch
         Flags { state_dir: Some(scratch.dir.join("state")), checks: vec![CHECK.to_owned()], ..Flags::default() };
     let opened = Opened::new(environment.without_settings(), &flags, &scratch.repo)?;
     let checkout = opened.checkout()?;
-    let delegation = Delegation { brief: BRIEF.to_owned(), branch: None, base: None };
+    let delegation = Delegation { brief: BRIEF.to_owned(), branch: None, base: None, isolation: Isolation::Worktree };
     let subscribers = std::mem::take(&mut watch.subscribers);
     let journal = begin(&opened, checkout, &delegation, model(), vec![CHECK.to_owned()], subscribers)?;
     run(&opened, checkout, &script(), &[], journal, watch).await

@@ -144,7 +144,8 @@ impl TaskResult {
             snapshot: ready.map(|ready| ready.snapshot.0.clone()),
             dirty: ready.is_some_and(|ready| ready.dirty),
             head: task.head.as_ref().map(|head| head.0.clone()),
-            worktree: (stands && Path::new(&started.worktree).exists()).then(|| started.worktree.clone()),
+            worktree: (stands && !task.gave_back() && Path::new(&started.worktree).exists())
+                .then(|| started.worktree.clone()),
             artifacts: diff.iter().flat_map(|diff| diff.files.iter().map(|file| file.path.clone())).collect(),
             diffstat: diff.map(|diff| DiffStat {
                 files: diff.files.len(),
@@ -202,6 +203,12 @@ fn notices(task: &Task, outcome: &Outcome, discard: Option<Status>) -> Vec<Strin
         notices.push(format!(
             "the worktree {} could not be removed; `nisse resume {}` tries again",
             task.started.worktree, task.id
+        ));
+    }
+    if matches!(outcome, Outcome::Paused { .. }) && task.switched().is_some() && !task.gave_back() {
+        notices.push(format!(
+            "the checkout is on the task's branch {} until the task ends; `nisse resume {}` goes on",
+            task.started.branch, task.id
         ));
     }
     if task.turns.iter().any(|turn| turn.reply.answered_by.fallback) {

@@ -115,7 +115,8 @@ fn after_discard(task: &Task) -> Option<Step> {
         | IntentKind::Command { .. }
         | IntentKind::Check { .. }
         | IntentKind::Squash { .. }
-        | IntentKind::CleanUp => None,
+        | IntentKind::CleanUp
+        | IntentKind::CheckoutSwitch { .. } => None,
     })
 }
 

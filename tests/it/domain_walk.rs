@@ -7,7 +7,7 @@ use nisse::{
         checkout::{Base, Isolation},
         event::{Event, EventKind, ResultStatus, Seen, TaskStarted, ToolResult},
         id::{CallId, CommitId, Hash, IntentId, TaskId},
-        intent::{self, IntentKind, Move, Status},
+        intent::{self, IntentKind, Move, Status, Way},
         message::{Call, Part, Reply, Stop},
         model::{AnsweredBy, PinnedModel, Prices, Route, Usage},
         next::{Now, Recovery, Step, next},
@@ -51,7 +51,10 @@ pub(crate) fn started() -> TaskStarted {
         base: Base { commit: Some(CommitId("0".repeat(40))), branch: Some("main".to_owned()), explicit: false },
         branch: "nisse/x".to_owned(),
         worktree: "/worktree".to_owned(),
-        isolation: Isolation::Worktree,
+        isolation: Isolation::InPlace,
+        filters: nisse::domain::filters::Filters::default(),
+        copy: Vec::new(),
+        setup: None,
         checks: vec!["true".to_owned()],
         command_time_ms: 1000,
         deny: Vec::new(),
@@ -132,6 +135,8 @@ fn candidates(task: &Task, dice: &mut Dice<'_>) -> Vec<EventKind> {
         IntentKind::Squash { from: commit(1), to: commit(2) },
         IntentKind::Discard { tip: commit(3), end: End::Failed, cause: "why".to_owned() },
         IntentKind::CleanUp,
+        IntentKind::CheckoutSwitch { way: Way::There, kept: commit(6), snapshot: commit(9) },
+        IntentKind::CheckoutSwitch { way: Way::Back, kept: commit(6), snapshot: commit(9) },
         IntentKind::Task,
     ];
     let handback = Handback {
@@ -149,6 +154,7 @@ fn candidates(task: &Task, dice: &mut Dice<'_>) -> Vec<EventKind> {
             workspace: "w".repeat(dice.below(2) * 9000),
             notices: vec![],
         },
+        EventKind::SetupRan { command: "true".to_owned(), status: Some(0), output_tail: String::new(), duration_ms: 1 },
         EventKind::RequestSent {
             request: task.requests + 1,
             turn: turn + 1,

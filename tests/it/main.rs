@@ -8,11 +8,14 @@ mod calls;
 mod caps;
 mod cases;
 mod checks;
+#[cfg(feature = "crashpoints")]
+mod crash;
 mod delegate;
 mod doctor;
 mod domain_walk;
 mod generated;
 mod house;
+mod isolation;
 mod prefix;
 mod proxy;
 mod recordings;

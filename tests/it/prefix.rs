@@ -22,6 +22,7 @@ use nisse::{
     },
     domain::{
         caps::{Caps, Money},
+        checkout::Isolation,
         event::{Event, EventKind, TaskStarted},
         id::{CommitId, TaskId},
         intent::{IntentKind, Status},
@@ -53,6 +54,7 @@ struct Scenario {
     replies: Vec<Reply>,
     turns: u32,
     outcome: &'static str,
+    isolation: Isolation,
 }
 
 fn calls(calls: &[(&'static str, Value)]) -> Reply {
@@ -116,7 +118,7 @@ impl World {
         }
     }
 
-    fn started(&self, turns: u32) -> TaskStarted {
+    fn started(&self, turns: u32, isolation: Isolation) -> TaskStarted {
         let checkout = self.checkout();
         TaskStarted {
             role: roles::delegate(),
@@ -135,14 +137,24 @@ impl World {
             checkout: self.repo.to_str().unwrap().to_owned(),
             base: checkout.base().unwrap(),
             branch: "nisse/prefix".to_owned(),
-            worktree: self.worktree.to_str().unwrap().to_owned(),
-            isolation: nisse::domain::checkout::Isolation::Worktree,
+            worktree: self.place(isolation).to_str().unwrap().to_owned(),
+            isolation,
+            filters: nisse::domain::filters::Filters::default(),
+            copy: Vec::new(),
+            setup: Some("touch left-by-the-setup".to_owned()),
             checks: vec!["grep -q three a.txt && touch left-by-the-check".to_owned()],
             command_time_ms: 60_000,
             deny: Vec::new(),
             max_untracked: 1 << 20,
             pass_env: Vec::new(),
             keep_turns: false,
+        }
+    }
+
+    fn place(&self, isolation: Isolation) -> &Path {
+        match isolation {
+            Isolation::Worktree => &self.worktree,
+            Isolation::InPlace => &self.repo,
         }
     }
 
@@ -174,7 +186,7 @@ impl World {
             })
         };
         let checkout = self.checkout();
-        let host = Local::new(&self.worktree, [("PATH", "/usr/local/bin:/usr/bin:/bin")]);
+        let host = Local::new(Path::new(&journal.task().started.worktree), [("PATH", "/usr/local/bin:/usr/bin:/bin")]);
         let (_stopper, stop) = Stopper::new();
         let (deltas, _streamed) = tokio::sync::mpsc::unbounded_channel();
         let mut env =
@@ -187,6 +199,15 @@ impl World {
 
     fn log(&self, name: &str) -> Log {
         Log::open(&self.logs.join(name), Access::Write).unwrap().unwrap()
+    }
+
+    /// HEAD, index and files are the person's again.
+    fn assert_given_back(&self, at: &str) {
+        for ask in
+            [&["symbolic-ref", "HEAD"][..], &["--no-optional-locks", "status", "--porcelain"], &["ls-files", "--stage"]]
+        {
+            assert_eq!(git(&self.repo, ask), git(&self.pristine, ask), "{at}");
+        }
     }
 
     fn tree(&self) -> Option<String> {
@@ -241,9 +262,17 @@ fn without_number(request: &Request) -> Request {
     Request { id: String::new(), ..request.clone() }
 }
 
-fn every_prefix(scenario: &Scenario) {
+fn every_prefix(replies: &[Reply], turns: u32, outcome: &'static str) {
+    for isolation in [Isolation::Worktree, Isolation::InPlace] {
+        every_prefix_of(&Scenario { replies: replies.to_vec(), turns, outcome, isolation });
+    }
+}
+
+fn every_prefix_of(scenario: &Scenario) {
     let world = World::new();
-    let journal = Journal::begin(world.log("whole"), CLOCK, TASK, world.started(scenario.turns), Vec::new()).unwrap();
+    let journal =
+        Journal::begin(world.log("whole"), CLOCK, TASK, world.started(scenario.turns, scenario.isolation), Vec::new())
+            .unwrap();
     let (outcome, events, requests) = world.enter(journal, &scenario.replies);
     assert_eq!(outcome.word(), scenario.outcome, "{outcome:?}");
     let (whole_story, whole_tree) = (story(&events), world.tree());
@@ -274,6 +303,7 @@ fn every_prefix(scenario: &Scenario) {
         assert_eq!(resumed, outcome, "{at}");
         assert_eq!(story(&after), whole_story, "{at}");
         assert_eq!(world.tree(), whole_tree, "{at}");
+        world.assert_given_back(&at);
         for request in sent {
             let same = requests.iter().find(|whole| whole.turn == request.turn).unwrap();
             assert_eq!(without_number(&request), without_number(same), "{at}");
@@ -293,11 +323,15 @@ fn every_prefix(scenario: &Scenario) {
 
 /// Branch and worktree as the prefix says.
 fn stand(world: &World, task: &Task, head: &CommitId) {
+    if task.started.isolation == Isolation::InPlace {
+        return stand_in_place(world, task, head);
+    }
     let spec = WorktreeSpec {
         task: TASK,
         path: world.worktree.clone(),
         branch: task.started.branch.clone(),
         start: head.clone(),
+        isolation: task.started.isolation,
     };
     let worktree = Worktree::create(&world.checkout(), &spec).unwrap();
     let settled = |kind: fn(&IntentKind) -> bool| {
@@ -311,10 +345,41 @@ fn stand(world: &World, task: &Task, head: &CommitId) {
     }
 }
 
+/// The same for a task that has the checkout, or gave it back.
+fn stand_in_place(world: &World, task: &Task, head: &CommitId) {
+    let switch = task.intents.iter().find_map(|intent| match &intent.kind {
+        IntentKind::CheckoutSwitch { kept, snapshot, .. } => Some((kept, snapshot)),
+        _ => None,
+    });
+    let (kept, snapshot) = switch.unwrap();
+    let mut spec = WorktreeSpec {
+        task: TASK,
+        path: world.repo.clone(),
+        branch: task.started.branch.clone(),
+        start: snapshot.clone(),
+        isolation: Isolation::InPlace,
+    };
+    let checkout = world.checkout();
+    let worktree = Worktree::switch_there(&checkout, &spec, kept).unwrap();
+    git(&world.repo, &["update-ref", &format!("refs/heads/{}", spec.branch), &head.0]);
+    worktree.restore(head).unwrap();
+    spec.start = head.clone();
+    let branch = nisse::repo::TaskBranch::new(&checkout, &spec).unwrap();
+    if task.gave_back() {
+        branch.switch_back(kept, snapshot).unwrap();
+    }
+    let discarded = |intent: &nisse::domain::intent::Intent| {
+        matches!(intent.kind, IntentKind::Discard { .. }) && intent.status == Status::Settled
+    };
+    if task.intents.iter().any(discarded) {
+        branch.discard(head).unwrap();
+    }
+}
+
 #[test]
 fn of_a_task_that_is_handed_back() {
-    every_prefix(&Scenario {
-        replies: vec![
+    every_prefix(
+        &[
             calls(&[
                 ("read_file", json!({"path": "a.txt"})),
                 ("write_file", json!({"path": "n.txt", "content": "n\n"})),
@@ -326,41 +391,42 @@ fn of_a_task_that_is_handed_back() {
             calls(&[("edit_file", json!({"path": "a.txt", "old": "two", "new": "three"}))]),
             calls(&[hand_back(true)]),
         ],
-        turns: 30,
-        outcome: "handback",
-    });
+        30,
+        "handback",
+    );
 }
 
 #[test]
 fn of_a_task_that_is_capped() {
-    every_prefix(&Scenario {
-        replies: vec![
+    every_prefix(
+        &[
             calls(&[("write_file", json!({"path": "n.txt", "content": "n\n"}))]),
             calls(&[("search", json!({"pattern": "t[wh]"}))]),
             calls(&[("list_files", json!({}))]),
         ],
-        turns: 3,
-        outcome: "capped",
-    });
+        3,
+        "capped",
+    );
 }
 
 #[test]
 fn of_a_task_that_fails() {
-    every_prefix(&Scenario {
-        replies: vec![
+    every_prefix(
+        &[
             calls(&[hand_back(true)]),
             calls(&[("write_file", json!({"path": "n.txt", "content": "n\n"}))]),
             calls(&[hand_back(false)]),
         ],
-        turns: 30,
-        outcome: "failed",
-    });
+        30,
+        "failed",
+    );
 }
 
 #[test]
 fn a_lost_request_is_no_turn_but_is_charged_the_estimate() {
     let world = World::new();
-    let journal = Journal::begin(world.log("whole"), CLOCK, TASK, world.started(30), Vec::new()).unwrap();
+    let journal =
+        Journal::begin(world.log("whole"), CLOCK, TASK, world.started(30, Isolation::Worktree), Vec::new()).unwrap();
     let (_, events, _) = world.enter(journal, &[calls(&[hand_back(false)])]);
     let asked = events.iter().position(|event| matches!(event.kind, EventKind::RequestSent { .. })).unwrap();
     let EventKind::RequestSent { estimated_input, max_output, .. } = events[asked].kind else { unreachable!() };

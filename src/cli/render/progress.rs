@@ -135,6 +135,10 @@ impl Progress {
                 let how = if *status == Some(0) { "passed" } else { "failed" };
                 self.line(&format!("check `{}` {how} after {}", first_line(command, 80), span(*duration_ms)));
             }
+            EventKind::SetupRan { command, status, duration_ms, .. } => {
+                let how = if *status == Some(0) { "done" } else { "failed" };
+                self.line(&format!("setup `{}` {how} after {}", first_line(command, 80), span(*duration_ms)));
+            }
             EventKind::TurnEnded { .. } => self.turn(task),
             EventKind::Recovered { cause, .. } => self.line(cause),
             EventKind::TaskStarted(_)

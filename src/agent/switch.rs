@@ -1,0 +1,76 @@
+//! A task that works in place puts the checkout onto its branch, and gives it back in every outcome.
+//!
+//! Each way is an intent. Before `worktree_ready` a switch is taken back and made anew; after it, it is settled.
+
+use super::{Error, act, env::Env, place};
+use crate::{
+    domain::{
+        checkout::Isolation,
+        event::EventKind,
+        id::{CommitId, IntentId},
+        intent::{IntentKind, Status, Way},
+        task::Task,
+    },
+    log::{Journal, crash},
+    repo::{Snapshot, Worktree},
+};
+
+/// Keeps what the checkout is, and puts it onto the task's branch. The intent is settled when the worktree is ready.
+pub(super) fn there(journal: &mut Journal, env: &Env<'_>, snapshot: &Snapshot) -> Result<(Worktree, IntentId), Error> {
+    env.checkout.refuse_in_place(Some(snapshot))?;
+    let task = journal.task();
+    let at_ms = task.intents.first().map_or(0, |own| own.at_ms);
+    let kept = env.checkout.keep(task.id, &task.started.base, at_ms)?;
+    crash::point("switch.kept");
+    let kind = IntentKind::CheckoutSwitch { way: Way::There, kept: kept.clone(), snapshot: snapshot.commit.clone() };
+    let intent = act::open(journal, kind)?;
+    crash::point("switch.opened");
+    let spec = place::spec(journal.task(), &snapshot.commit);
+    Ok((Worktree::switch_there(env.checkout, &spec, &kept)?, intent))
+}
+
+/// Takes a switch back that was begun and is not settled; nothing if there is none.
+pub(super) fn take_back(journal: &mut Journal, env: &Env<'_>) -> Result<(), Error> {
+    let Some((intent, Status::Pending, Way::There, kept, snapshot)) = last(journal.task()) else { return Ok(()) };
+    place::branch(journal.task(), env, &snapshot)?.undo_switch(&kept, &snapshot)?;
+    journal.push(EventKind::IntentAbandoned { intent, cause: "the checkout was given back".to_owned() })?;
+    journal.commit()?;
+    Ok(())
+}
+
+/// Gives the checkout back, files, index and branch; nothing for a task that has none, or gave it back already.
+pub(super) fn back(journal: &mut Journal, env: &Env<'_>) -> Result<(), Error> {
+    if journal.task().started.isolation != Isolation::InPlace || journal.task().gave_back() {
+        return Ok(());
+    }
+    take_back(journal, env)?;
+    let Some((_, Status::Settled, Way::There, kept, snapshot)) = last(journal.task()) else { return Ok(()) };
+    let kind = IntentKind::CheckoutSwitch { way: Way::Back, kept: kept.clone(), snapshot: snapshot.clone() };
+    let intent = act::open(journal, kind)?;
+    crash::point("back.opened");
+    place::branch(journal.task(), env, &snapshot)?.switch_back(&kept, &snapshot)?;
+    journal.push(EventKind::IntentSettled { intent })?;
+    Ok(())
+}
+
+/// The commit that keeps what the checkout was, while a task has it.
+pub(super) fn kept(task: &Task) -> Result<CommitId, Error> {
+    last(task).map(|(_, _, _, kept, _)| kept).ok_or(Error::Bug("a task in place was resumed that has no checkout"))
+}
+
+/// The last switch that was not taken back.
+fn last(task: &Task) -> Option<(IntentId, Status, Way, CommitId, CommitId)> {
+    let intent = task.switched()?;
+    match &intent.kind {
+        IntentKind::CheckoutSwitch { way, kept, snapshot } => {
+            Some((intent.id, intent.status, *way, kept.clone(), snapshot.clone()))
+        }
+        IntentKind::Task
+        | IntentKind::FileEdit { .. }
+        | IntentKind::Command { .. }
+        | IntentKind::Check { .. }
+        | IntentKind::Squash { .. }
+        | IntentKind::Discard { .. }
+        | IntentKind::CleanUp => None,
+    }
+}
