@@ -2,6 +2,7 @@
 
 mod act;
 mod ask;
+pub mod budget;
 mod check;
 mod context;
 pub mod env;

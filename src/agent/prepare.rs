@@ -80,8 +80,8 @@ async fn stand(
     journal.push(EventKind::WorktreeReady {
         snapshot: snapshot.commit.clone(),
         dirty: snapshot.dirty,
-        workspace: env.mask.apply(&workspace).into_owned(),
-        notices,
+        workspace: env.mask.apply(&workspace.text).into_owned(),
+        notices: [notices, workspace.notices].concat(),
     })?;
     if let Some(intent) = switched {
         journal.push(EventKind::IntentSettled { intent })?;

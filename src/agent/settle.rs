@@ -6,7 +6,7 @@
 use super::{
     Error, act,
     env::{Env, head},
-    place, switch,
+    place, recover, switch,
 };
 use crate::{
     domain::{
@@ -38,10 +38,10 @@ fn complete(journal: &mut Journal, env: &Env<'_>, end: &End, cause: &str) -> Res
     match end {
         End::Handback => {
             squash(journal, env)?;
-            switch::back(journal, env)?;
+            switch::back(journal, env, end, cause)?;
         }
         End::Failed | End::Capped(_) | End::Dropped => {
-            switch::back(journal, env)?;
+            switch::back(journal, env, end, cause)?;
             discard(journal, env, end, cause)?;
         }
     }
@@ -50,10 +50,9 @@ fn complete(journal: &mut Journal, env: &Env<'_>, end: &End, cause: &str) -> Res
     if *end == End::Handback && journal.task().started.isolation == Isolation::Worktree {
         let intent = act::open(journal, IntentKind::CleanUp)?;
         crash::point("end.recorded");
-        if env.worktree()?.remove_worktree().is_ok() {
-            crash::point("clean_up.done");
-            journal.push(EventKind::IntentSettled { intent })?;
-        }
+        let done = env.worktree()?.remove_worktree();
+        crash::point("clean_up.done");
+        recover::after_completion(journal, intent, "clean-up", done)?;
     }
     Ok(())
 }
@@ -92,10 +91,8 @@ fn discard(journal: &mut Journal, env: &Env<'_>, end: &End, cause: &str) -> Resu
     let intent =
         act::open(journal, IntentKind::Discard { tip: tip.clone(), end: end.clone(), cause: cause.to_owned() })?;
     crash::point("discard.opened");
-    if place::branch(journal.task(), env, &tip)?.discard(&tip).is_ok() {
-        journal.push(EventKind::IntentSettled { intent })?;
-    }
-    Ok(())
+    let done = place::branch(journal.task(), env, &tip)?.discard(&tip);
+    recover::after_completion(journal, intent, "discard", done)
 }
 
 /// The commit's message: a subject from the note's first line, the note, and the task's trailer.

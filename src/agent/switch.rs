@@ -9,6 +9,7 @@ use crate::{
         event::EventKind,
         id::{CommitId, IntentId},
         intent::{IntentKind, Status, Way},
+        outcome::End,
         task::Task,
     },
     log::{Journal, crash},
@@ -31,7 +32,8 @@ pub(super) fn there(journal: &mut Journal, env: &Env<'_>, snapshot: &Snapshot) -
 
 /// Takes a switch back that was begun and is not settled; nothing if there is none.
 pub(super) fn take_back(journal: &mut Journal, env: &Env<'_>) -> Result<(), Error> {
-    let Some((intent, Status::Pending, Way::There, kept, snapshot)) = last(journal.task()) else { return Ok(()) };
+    let Some(there) = last(journal.task()).filter(|switch| switch.status == Status::Pending) else { return Ok(()) };
+    let Switch { id: intent, kept, snapshot, .. } = there;
     place::branch(journal.task(), env, &snapshot)?.undo_switch(&kept, &snapshot)?;
     journal.push(EventKind::IntentAbandoned { intent, cause: "the checkout was given back".to_owned() })?;
     journal.commit()?;
@@ -39,13 +41,16 @@ pub(super) fn take_back(journal: &mut Journal, env: &Env<'_>) -> Result<(), Erro
 }
 
 /// Gives the checkout back, files, index and branch; nothing for a task that has none, or gave it back already.
-pub(super) fn back(journal: &mut Journal, env: &Env<'_>) -> Result<(), Error> {
-    if journal.task().started.isolation != Isolation::InPlace || journal.task().gave_back() {
+pub(super) fn back(journal: &mut Journal, env: &Env<'_>, end: &End, cause: &str) -> Result<(), Error> {
+    let task = journal.task();
+    if task.started.isolation != Isolation::InPlace || task.gave_back().is_some() || task.ready.is_none() {
         return Ok(());
     }
-    take_back(journal, env)?;
-    let Some((_, Status::Settled, Way::There, kept, snapshot)) = last(journal.task()) else { return Ok(()) };
-    let kind = IntentKind::CheckoutSwitch { way: Way::Back, kept: kept.clone(), snapshot: snapshot.clone() };
+    let Some(Switch { kept, snapshot, .. }) = last(task) else {
+        return Err(Error::Bug("a task in place is to end that has no checkout"));
+    };
+    let way = Way::Back { end: end.clone(), cause: cause.to_owned() };
+    let kind = IntentKind::CheckoutSwitch { way, kept: kept.clone(), snapshot: snapshot.clone() };
     let intent = act::open(journal, kind)?;
     crash::point("back.opened");
     place::branch(journal.task(), env, &snapshot)?.switch_back(&kept, &snapshot)?;
@@ -55,15 +60,23 @@ pub(super) fn back(journal: &mut Journal, env: &Env<'_>) -> Result<(), Error> {
 
 /// The commit that keeps what the checkout was, while a task has it.
 pub(super) fn kept(task: &Task) -> Result<CommitId, Error> {
-    last(task).map(|(_, _, _, kept, _)| kept).ok_or(Error::Bug("a task in place was resumed that has no checkout"))
+    last(task).map(|switch| switch.kept).ok_or(Error::Bug("a task in place was resumed that has no checkout"))
+}
+
+/// A switch of the checkout.
+struct Switch {
+    id: IntentId,
+    status: Status,
+    kept: CommitId,
+    snapshot: CommitId,
 }
 
 /// The last switch that was not taken back.
-fn last(task: &Task) -> Option<(IntentId, Status, Way, CommitId, CommitId)> {
+fn last(task: &Task) -> Option<Switch> {
     let intent = task.switched()?;
     match &intent.kind {
-        IntentKind::CheckoutSwitch { way, kept, snapshot } => {
-            Some((intent.id, intent.status, *way, kept.clone(), snapshot.clone()))
+        IntentKind::CheckoutSwitch { kept, snapshot, .. } => {
+            Some(Switch { id: intent.id, status: intent.status, kept: kept.clone(), snapshot: snapshot.clone() })
         }
         IntentKind::Task
         | IntentKind::FileEdit { .. }

@@ -11,8 +11,9 @@ use clap::{
     ColorChoice, Parser, Subcommand, ValueEnum,
     builder::{PossibleValuesParser, TypedValueParser},
 };
+use clap_complete::ArgValueCandidates;
 
-use super::manual;
+use super::{completions, manual};
 use crate::{
     commands::{
         brief::Origin,
@@ -94,13 +95,13 @@ pub enum Command {
     /// Without TASK, the one pending task of this checkout goes on. Several are listed and asked for; without a
     /// terminal that is exit 6. Nothing that was recorded is asked of the model again, and the caps count on.
     #[command(after_long_help = manual::RESUME)]
-    Resume(OneTask),
+    Resume(Resume),
     /// List the tasks of this checkout, or the events of one
     ///
     /// Without TASK, the tasks of this checkout, newest last. With TASK, everything that happened in it, with the cause
-    /// of each step.
+    /// of each step; with -v, every answer whole.
     #[command(after_long_help = manual::LOG)]
-    Log(OneTask),
+    Log(Log),
     /// List the models that the proxy offers to this key
     ///
     /// One line for each alias: the model behind it, its provider, how it is spoken to, its window, output limit,
@@ -122,7 +123,8 @@ pub enum Command {
     Demo,
     /// Print a completion script for a shell
     ///
-    /// Pipe it to where the shell looks for such scripts.
+    /// Pipe it to where the shell looks for such scripts. Options, commands, the ids of tasks and the aliases that your
+    /// settings and tasks name are completed; the proxy is not asked.
     #[command(after_long_help = manual::COMPLETIONS)]
     Completions {
         /// The shell
@@ -163,7 +165,7 @@ pub struct Delegate {
     #[arg(long, value_name = "WHERE", value_parser = isolation(), hide_possible_values = true)]
     pub isolation: Option<Isolation>,
     /// Ask this model [roles.delegate]
-    #[arg(long, value_name = "ALIAS", value_parser = not_blank)]
+    #[arg(long, value_name = "ALIAS", value_parser = not_blank, add = ArgValueCandidates::new(completions::aliases))]
     model: Option<String>,
     /// Allow so many replies [delegate.max_turns: 30]
     #[arg(long, value_name = "N", value_parser = units::small_count)]
@@ -179,12 +181,23 @@ pub struct Delegate {
     max_cost: Option<Money>,
 }
 
-/// A command on one task.
+/// `nisse resume`.
 #[derive(clap::Args, Clone, Debug)]
-pub struct OneTask {
+pub struct Resume {
     /// The task's id, or a beginning of it that no other has
-    #[arg(value_parser = not_blank)]
+    #[arg(value_parser = not_blank, add = ArgValueCandidates::new(completions::pending))]
     pub task: Option<String>,
+}
+
+/// `nisse log`.
+#[derive(clap::Args, Clone, Debug)]
+pub struct Log {
+    /// The task's id, or a beginning of it that no other has
+    #[arg(value_parser = not_blank, add = ArgValueCandidates::new(completions::tasks))]
+    pub task: Option<String>,
+    /// Go on telling while another nisse works on TASK
+    #[arg(short, long, requires = "task")]
+    pub follow: bool,
 }
 
 /// A manual page other than nisse's own.

@@ -98,9 +98,15 @@ Examples:
   nisse resume 0199a3";
 
 pub(super) const LOG: &str = "\
+JSON:
+  One document: the tasks, or a task with its events. With --follow, one
+  event a line, as `nisse delegate --json` prints them.
+
 Examples:
   nisse log
-  nisse log 0199a3 --json";
+  nisse log 0199a3
+  nisse log --follow 0199a3
+  nisse log 0199a3 --json | jq -r '.events[].event'";
 
 pub(super) const MODELS: &str = "\
 Exit status:

@@ -8,11 +8,11 @@ use super::{
     proxy,
     result::TaskResult,
     run::{Watch, run},
-    settings::History,
+    settings::{Fallback, History},
 };
 use crate::{
     agent::roles,
-    domain::{checkout::Isolation, event::TaskStarted, id::TaskId, model::PinnedModel},
+    domain::{checkout::Isolation, event::TaskStarted, id::TaskId, model::PinnedModel, role::Role},
     log::{Journal, Subscriber},
     repo::{self, Checkout},
 };
@@ -40,7 +40,10 @@ pub async fn delegate(opened: &Opened, delegation: &Delegation, mut watch: Watch
     let model = proxy::pin_delegate(&catalog, &opened.settings)?;
     let subscribers = std::mem::take(&mut watch.subscribers);
     let journal = begin(opened, checkout, delegation, model, checks, subscribers)?;
-    run(opened, checkout, &proxy, &[proxy.token().clone()], journal, watch).await
+    match run(opened, checkout, &proxy, &[proxy.token().clone()], journal, watch).await {
+        Err(error) => Err(proxy::with_offers(&proxy, error).await),
+        done => done,
+    }
 }
 
 /// Begins the task: its first event is durable when this returns, and nothing else has been touched.
@@ -74,7 +77,7 @@ pub(super) fn begin(
         }
     };
     let started = TaskStarted {
-        role: roles::delegate(),
+        role: Role { fallbacks: settings.delegate.fallback.value == Fallback::Allow, ..roles::delegate() },
         brief: delegation.brief.clone(),
         model,
         caps,

@@ -220,6 +220,7 @@ async fn connect(settings: &Settings, environment: &Environment, checks: &mut Ve
                 | Error::Write { .. }
                 | Error::Several(_)
                 | Error::Signals { .. }
+                | Error::Listen { .. }
                 | Error::Bug(_) => Verdict::BadConfiguration,
             };
             checks.push(bad("proxy", verdict, &error));
@@ -234,7 +235,7 @@ fn blame(trouble: Trouble) -> Verdict {
         Reaction::Configuration => Verdict::BadConfiguration,
         Reaction::Retry
         | Reaction::Interrupt
-        | Reaction::Gate
+        | Reaction::Evict
         | Reaction::Fail
         | Reaction::DropToolChoice
         | Reaction::Stop => Verdict::BadEnvironment,

@@ -1,5 +1,6 @@
 //! Intents: durable statements of effects about to happen, and the table of what may follow what.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -8,7 +9,7 @@ use super::{
 };
 
 /// An effect about to happen. Each kind names what will be true, so that recovery can see whether it already is.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum IntentKind {
     /// The task itself; opened by `task_started`, settled with its completion.
@@ -68,13 +69,18 @@ pub enum IntentKind {
 }
 
 /// Which way a checkout goes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Way {
     /// Onto the task's branch; no file changes.
     There,
     /// Back: branch, index and unfinished work.
-    Back,
+    Back {
+        /// How the task ends with it: decided when the checkout was given back, and not again.
+        end: End,
+        /// Why, in one line.
+        cause: String,
+    },
 }
 
 impl IntentKind {

@@ -16,6 +16,8 @@ pub mod model;
 pub mod next;
 pub mod outcome;
 pub mod phase;
+pub mod reasoning;
 pub mod role;
 pub mod task;
 pub mod upstream;
+pub mod window;

@@ -36,6 +36,10 @@ pub struct Task {
     pub requests: u32,
     /// The trouble of the last attempt, until a reply arrives or another process takes over.
     pub trouble: Option<LastTrouble>,
+    /// Turns up to this number are shown to the model with stubs for results; 0 if all are whole.
+    pub evicted_through: u32,
+    /// Since the last reply the proxy found a request too large for the window.
+    pub overflow: Option<Overflow>,
     /// The token cap leaves no room: the estimated input of the request that found none.
     pub out_of_tokens: Option<u64>,
     /// What has been spent.
@@ -82,6 +86,8 @@ pub struct Ready {
 pub struct Turn {
     /// From 1.
     pub number: u32,
+    /// The estimated input of the request that it answers.
+    pub estimated_input: u64,
     /// The reply.
     pub reply: Reply,
     /// The answers to its calls, in the order of the calls.
@@ -135,15 +141,26 @@ pub struct LastTrouble {
     pub since_ms: u64,
 }
 
-/// How often the same call came with the same result.
+/// A request that the proxy found too large, though it fitted by our count.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Overflow {
+    /// How often, since the last reply.
+    pub count: u32,
+    /// The estimated input of the last such request: the next one must be smaller.
+    pub estimated_input: u64,
+    /// The proxy's words.
+    pub message: String,
+}
+
+/// How often the same call came with the same result. A model is told before it fails: one reply may hold many calls.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Repeat {
     /// Hash of name, arguments, status and result of the last call.
     pub key: Option<Hash>,
     /// How often in a row.
     pub count: u32,
-    /// The model was told.
-    pub told: bool,
+    /// How often it had come when the model was told; 0 if it was not.
+    pub told: u32,
 }
 
 impl Task {
@@ -183,12 +200,21 @@ impl Task {
         switches.rev().find(|intent| intent.status != Status::Abandoned)
     }
 
-    /// Whether a task that worked in place has given the checkout back.
+    /// How a task that worked in place ends, and why, once it has given the checkout back.
     #[must_use]
-    pub fn gave_back(&self) -> bool {
-        self.switched().is_some_and(|intent| {
-            intent.status == Status::Settled && matches!(intent.kind, IntentKind::CheckoutSwitch { way: Way::Back, .. })
-        })
+    pub fn gave_back(&self) -> Option<(&End, &str)> {
+        let intent = self.switched().filter(|intent| intent.status == Status::Settled)?;
+        match &intent.kind {
+            IntentKind::CheckoutSwitch { way: Way::Back { end, cause }, .. } => Some((end, cause)),
+            IntentKind::CheckoutSwitch { way: Way::There, .. }
+            | IntentKind::Task
+            | IntentKind::FileEdit { .. }
+            | IntentKind::Command { .. }
+            | IntentKind::Check { .. }
+            | IntentKind::Squash { .. }
+            | IntentKind::Discard { .. }
+            | IntentKind::CleanUp => None,
+        }
     }
 
     /// The first call of the open turn that has no answer.
@@ -196,6 +222,20 @@ impl Task {
     pub fn unanswered(&self) -> Option<&Call> {
         let turn = self.turns.last().filter(|turn| !turn.closed)?;
         turn.reply.calls().nth(turn.results.len())
+    }
+
+    /// The model that the alias stands for, as its last answer told; none before there is one.
+    #[must_use]
+    pub fn answering(&self) -> Option<&str> {
+        let own = self.turns.iter().rev().map(|turn| &turn.reply.answered_by).find(|who| !who.fallback);
+        own.map(|who| who.backing.as_str())
+    }
+
+    /// Whether the model that is asked now made this turn's reply, so that what is opaque in it may go back.
+    #[must_use]
+    pub fn is_its_own(&self, turn: &Turn) -> bool {
+        let who = &turn.reply.answered_by;
+        !who.fallback && self.answering() == Some(who.backing.as_str())
     }
 
     /// The last turn.

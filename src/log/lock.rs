@@ -4,7 +4,8 @@ use std::{
     fs::{File, OpenOptions, TryLockError},
     io::{Read as _, Seek as _, Write as _},
     os::unix::fs::OpenOptionsExt as _,
-    path::Path,
+    path::{Path, PathBuf},
+    time::Duration,
 };
 
 use super::{Error, open::private_dir};
@@ -16,12 +17,26 @@ pub(super) struct Lock {
     _file: File,
 }
 
+/// How often, and after what pause, a lock that is taken is tried again.
+const GLANCES: u32 = 5;
+const GLANCE: Duration = Duration::from_millis(10);
+
+/// Whether somebody works on the task at this moment.
+pub(super) fn is_held(state_dir: &Path, task: TaskId) -> bool {
+    let file = File::open(path(&state_dir.join("locks"), task));
+    file.is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
+}
+
+fn path(dir: &Path, task: TaskId) -> PathBuf {
+    dir.join(format!("{task}.lock"))
+}
+
 impl Lock {
     /// Takes the task's lock, or says who has it.
     pub(super) fn take(state_dir: &Path, task: TaskId) -> Result<Self, Error> {
         let dir = state_dir.join("locks");
         private_dir(&dir)?;
-        let path = dir.join(format!("{task}.lock"));
+        let path = path(&dir, task);
         let io = |what| {
             let path = path.clone();
             move |source| Error::Io { what, path, source }
@@ -29,7 +44,16 @@ impl Lock {
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(false).mode(0o600);
         let mut file = options.open(&path).map_err(io("opening the lock"))?;
-        match file.try_lock() {
+        let mut taken = file.try_lock();
+        // whoever only looks holds it for a moment
+        for _ in 0..GLANCES {
+            if !matches!(taken, Err(TryLockError::WouldBlock)) {
+                break;
+            }
+            std::thread::sleep(GLANCE);
+            taken = file.try_lock();
+        }
+        match taken {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
                 let mut holder = String::new();

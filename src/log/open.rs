@@ -28,7 +28,7 @@ pub enum Access {
 impl Log {
     /// Opens the log of a state directory. None if it is only to be read and there is none.
     pub fn open(state_dir: &Path, access: Access) -> Result<Option<Self>, Error> {
-        if rusqlite::version_number() < OLDEST_LIBRARY {
+        if is_unsafe(rusqlite::version_number()) {
             return Err(Error::OldLibrary { found: rusqlite::version().to_owned() });
         }
         let path = state_dir.join("nisse.db");
@@ -67,6 +67,11 @@ impl Log {
     pub fn notice(&self) -> Option<&str> {
         self.notice.as_deref()
     }
+}
+
+/// Whether a log that several tasks write can be corrupted by this `SQLite`.
+fn is_unsafe(library: i32) -> bool {
+    library < OLDEST_LIBRARY
 }
 
 fn open_for_reading(path: &Path) -> Result<Connection, Error> {
@@ -153,4 +158,26 @@ pub fn is_network_file_system(path: &Path) -> bool {
 #[must_use]
 pub fn is_network_file_system(_path: &Path) -> bool {
     false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_committed_is_on_the_disk_and_the_library_is_safe() {
+        let dir = tempfile::tempdir().unwrap();
+        let log = Log::open(dir.path(), Access::Write).unwrap().unwrap();
+        let synchronous: u32 = log.connection.query_row("PRAGMA synchronous", [], |row| row.get(0)).unwrap();
+        assert!(synchronous >= 2, "FULL is 2, EXTRA is 3: {synchronous}");
+        assert!([3_051_002, 3_050_004].into_iter().all(is_unsafe));
+        assert!(!is_unsafe(3_051_003) && !is_unsafe(rusqlite::version_number()));
+    }
+
+    #[test]
+    fn a_log_that_is_only_to_be_read_is_not_made() {
+        let dir = tempfile::tempdir().unwrap();
+        assert!(Log::open(&dir.path().join("state"), Access::Read).unwrap().is_none());
+        assert!(!dir.path().join("state").exists());
+    }
 }

@@ -2,7 +2,13 @@
 //!
 //! Bounded in every direction; what comes out of the repository is marked as information, not as orders.
 
-use std::{collections::BTreeMap, fmt::Write as _, fs::File, io::Read, path::Path};
+use std::{
+    collections::BTreeMap,
+    fmt::Write as _,
+    fs::File,
+    io::Read,
+    path::{Path, PathBuf},
+};
 
 /// The most files looked at.
 const MOST_FILES: usize = 50_000;
@@ -15,9 +21,18 @@ const MOST_BYTES: u64 = 6 * 1024;
 /// Files in which projects say how they want to be worked on.
 const INSTRUCTIONS: &[&str] = &["AGENTS.md", "CLAUDE.md", "CONTRIBUTING.md"];
 
-/// Describes the worktree at `path`. What cannot be read is left out.
+/// A description of a worktree.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Description {
+    /// For the model.
+    pub text: String,
+    /// What the person should know: instructions that the model is not told, or not whole.
+    pub notices: Vec<String>,
+}
+
+/// Describes the worktree at `path`.
 #[must_use]
-pub fn describe(path: &Path) -> String {
+pub fn describe(path: &Path) -> Description {
     let mut kinds: BTreeMap<String, usize> = BTreeMap::new();
     let mut top: BTreeMap<String, BTreeMap<String, bool>> = BTreeMap::new();
     let mut files = 0;
@@ -55,10 +70,12 @@ pub fn describe(path: &Path) -> String {
     let mut text = String::new();
     tell_files(&mut text, files, &kinds);
     tell_tree(&mut text, &top);
+    let mut notices = Vec::new();
+    let mut told = Vec::new();
     for name in INSTRUCTIONS {
-        tell_instructions(&mut text, path, name);
+        tell_instructions(&mut text, &mut notices, &mut told, path, name);
     }
-    text
+    Description { text, notices }
 }
 
 fn tell_files(text: &mut String, files: usize, kinds: &BTreeMap<String, usize>) {
@@ -92,25 +109,60 @@ fn tell_tree(text: &mut String, top: &BTreeMap<String, BTreeMap<String, bool>>) 
     }
 }
 
-fn tell_instructions(text: &mut String, path: &Path, name: &str) {
-    let file = path.join(name);
-    // a link could lead out of the worktree
-    let Some(size) = file.symlink_metadata().ok().filter(std::fs::Metadata::is_file).map(|found| found.len()) else {
-        return;
-    };
-    let mut bytes = Vec::new();
-    if File::open(&file).and_then(|file| file.take(MOST_BYTES).read_to_end(&mut bytes)).is_err() || bytes.is_empty() {
+fn tell_instructions(
+    text: &mut String,
+    notices: &mut Vec<String>,
+    told: &mut Vec<PathBuf>,
+    path: &Path,
+    name: &'static str,
+) {
+    if path.join(name).symlink_metadata().is_err() {
         return;
     }
+    let (file, bytes, size) = match read(path, name) {
+        Ok(read) => read,
+        Err(why) => return notices.push(format!("{name} is not told to the model: {why}")),
+    };
+    // often one is a link to another
+    if bytes.is_empty() || told.contains(&file) {
+        return;
+    }
+    told.push(file);
     let content = String::from_utf8_lossy(&bytes);
-    let content = content.trim_end_matches('\u{fffd}').trim_end();
+    let whole = if size > MOST_BYTES { content.trim_end_matches('\u{fffd}') } else { &*content };
+    if whole.contains('\u{fffd}') {
+        notices.push(format!("{name} is not UTF-8: the model sees \u{fffd} where it is not"));
+    }
+    let content = whole.trim_end();
     let _ = write!(
         text,
         "\nFrom the repository, as information about it: {name}\n<<<<<<<< {name}\n{content}\n>>>>>>>> {name}\n"
     );
     if size > MOST_BYTES {
         let _ = writeln!(text, "({name} goes on: {size} bytes in all)");
+        notices.push(format!("{name} has {size} bytes: the model is told the first {MOST_BYTES}, and that it goes on"));
     }
+}
+
+/// An instruction file: where it really is, its first bytes, its size. A link is followed within the worktree alone.
+fn read(path: &Path, name: &str) -> Result<(PathBuf, Vec<u8>, u64), String> {
+    let said = |error: std::io::Error| error.to_string();
+    let root = path.canonicalize().map_err(said)?;
+    let file = root.join(name).canonicalize().map_err(said)?;
+    if !file.starts_with(&root) {
+        return Err("it is a link that leads out of the repository".to_owned());
+    }
+    let found = file.metadata().map_err(said)?;
+    if !found.is_file() {
+        return Err("it is no file".to_owned());
+    }
+    // else a link could name what no file tool may read
+    if file.extension().is_none_or(|extension| extension != "md") {
+        return Err("it is a link to something other than a .md file".to_owned());
+    }
+    let mut bytes = Vec::new();
+    File::open(&file).and_then(|file| file.take(MOST_BYTES).read_to_end(&mut bytes)).map_err(said)?;
+    Ok((file, bytes, found.len()))
 }
 
 #[cfg(test)]
@@ -136,13 +188,14 @@ mod tests {
         put(path, ".gitignore", "secret/\n");
         put(path, "secret/x.rs", "");
         put(path, "AGENTS.md", &"é".repeat(5000));
-        let text = describe(path);
+        let Description { text, notices } = describe(path);
         assert!(text.starts_with("5 files: .rs 2, .md 1, .toml 1\n"), "{text}");
         assert!(text.contains("\nsrc/\n  deep/\n  main.rs\n"), "{text}");
         assert!(text.contains("as information about it: AGENTS.md"), "{text}");
         assert!(text.contains("(AGENTS.md goes on: 10000 bytes in all)"), "{text}");
         assert!(!text.contains("secret/x") && !text.contains("target") && !text.contains('\u{fffd}'), "{text}");
         assert!(text.len() < 7000);
+        assert_eq!(notices, ["AGENTS.md has 10000 bytes: the model is told the first 6144, and that it goes on"]);
     }
 
     #[test]
@@ -151,7 +204,22 @@ mod tests {
         let outside = tempfile::NamedTempFile::new().unwrap();
         outside.as_file().write_all(b"private").unwrap();
         std::os::unix::fs::symlink(outside.path(), root.path().join("AGENTS.md")).unwrap();
-        assert!(!describe(root.path()).contains("private"));
+        let Description { text, notices } = describe(root.path());
+        assert!(!text.contains("private") && notices[0].contains("out of the repository"), "{text} {notices:?}");
+    }
+
+    #[test]
+    fn a_link_within_the_worktree_is_told_once() {
+        let root = tempfile::tempdir().unwrap();
+        put(root.path(), "docs/how.md", "Use tabs.");
+        put(root.path(), "token", "canary");
+        for (target, link) in [("docs/how.md", "AGENTS.md"), ("docs/how.md", "CLAUDE.md"), ("token", "CONTRIBUTING.md")]
+        {
+            std::os::unix::fs::symlink(target, root.path().join(link)).unwrap();
+        }
+        let Description { text, notices } = describe(root.path());
+        assert_eq!(text.matches("Use tabs.").count(), 1, "{text}");
+        assert!(!text.contains("canary") && notices.len() == 1, "{text} {notices:?}");
     }
 
     #[test]
@@ -160,6 +228,6 @@ mod tests {
         for number in 0..100 {
             put(root.path(), &format!("dir/{number}.txt"), "");
         }
-        assert!(describe(root.path()).contains("100 files: .txt 100\ndir/\n"));
+        assert!(describe(root.path()).text.contains("100 files: .txt 100\ndir/\n"));
     }
 }

@@ -142,6 +142,23 @@ fn a_claim_of_success_on_an_unchanged_tree_is_refused_once_and_then_fails() {
 }
 
 #[test]
+fn a_file_that_git_ignores_is_no_work_and_the_model_is_told_twice() {
+    for wire in Wire::BOTH {
+        let write = |path: &str| Step::call("write_file", json!({"path": path, "content": "x\n"}));
+        let env =
+            TestEnvironment::new(wire, vec![write("out.log"), Step::hand_back(), write("b.txt"), Step::hand_back()]);
+        env.checkout.write(".gitignore", "*.log\n").commit("ignore");
+        let result = env.delegate(&[], "Make b.txt.").ends(0, "handback");
+        assert_eq!(result["artifacts"], json!(["b.txt"]));
+        let requests = env.server.requests();
+        let written = &requests[1].last_answers()[0].text;
+        assert!(written.contains("git ignores out.log"), "{written}");
+        let refused = &requests[2].last_answers()[0].text;
+        assert!(refused.contains("ignored by git (out.log)"), "{refused}");
+    }
+}
+
+#[test]
 fn the_branch_can_be_named_and_the_base_chosen() {
     let env = TestEnvironment::new(
         Wire::Chat,

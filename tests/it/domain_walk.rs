@@ -1,6 +1,8 @@
 //! Random legal histories of a task: for every one of them, and every prefix, the fold, the tables, the codec and the
 //! decision hold.
 
+mod design;
+
 use nisse::{
     domain::{
         caps::{Cap, Caps, Money},
@@ -13,6 +15,7 @@ use nisse::{
         next::{Now, Recovery, Step, next},
         outcome::{End, Handback, Pause},
         phase,
+        reasoning::Reasoning,
         role::{Role, RoleName, ToolName},
         task::Task,
         upstream::Trouble,
@@ -44,6 +47,7 @@ pub(crate) fn started() -> TaskStarted {
             window: 100_000,
             max_output: 4096,
             tool_choice: true,
+            reasoning: Reasoning::Off,
             prices: Prices { input: Some(Money(1_000_000)), output: Some(Money(2_000_000)), ..Prices::default() },
         },
         caps: Caps { turns: 5, tokens: 60_000, cost: Some(Money(80_000_000_000)), time_ms: 5_000 },
@@ -82,7 +86,7 @@ fn commit(n: usize) -> CommitId {
 }
 
 fn reply(dice: &mut Dice<'_>, turn: u32) -> Reply {
-    let names = ["read_file", "write_file", "run_command", "hand_back", "unheard_of", ""];
+    let names = ["read_file", "write_file", "run_command", "hand_back", "hand_back", "unheard_of", ""];
     let arguments = ["{}", "{\"path\":\"a\"}", "", "not json", "{\"x\":\"\\ud83d\"}"];
     let mut parts = Vec::new();
     if dice.below(2) == 0 {
@@ -109,7 +113,11 @@ fn reply(dice: &mut Dice<'_>, turn: u32) -> Reply {
 /// Everything that might follow, legal or not.
 fn candidates(task: &Task, dice: &mut Dice<'_>) -> Vec<EventKind> {
     let turn = task.last_turn().map_or(0, |turn| turn.number);
-    let call = task.unanswered().map_or_else(|| CallId::new(turn, dice.below(3)), |call| call.id.clone());
+    let next_call = task.unanswered().filter(|_| dice.below(10) > 0);
+    let call = next_call.map_or_else(|| CallId::new(turn, dice.below(3)), |call| call.id.clone());
+    // now and then a number that is not the next one
+    let next_turn = turn + [1, 1, 1, 1, 1, 1, 1, 2][dice.below(8)];
+    let next_request = task.requests + [1, 1, 1, 1, 1, 1, 1, 2][dice.below(8)];
     let intent = IntentId(u32::try_from(task.intents.len()).unwrap());
     let pending = IntentId(u32::try_from(dice.below(task.intents.len())).unwrap());
     let statuses = [
@@ -120,8 +128,15 @@ fn candidates(task: &Task, dice: &mut Dice<'_>) -> Vec<EventKind> {
         ResultStatus::Unreadable,
         ResultStatus::NotRun,
     ];
-    let troubles =
-        [Trouble::Overloaded, Trouble::Cut, Trouble::BudgetGone, Trouble::ToolChoiceUnsupported, Trouble::BadRequest];
+    let troubles = [
+        Trouble::Overloaded,
+        Trouble::Cut,
+        Trouble::BudgetGone,
+        Trouble::ToolChoiceUnsupported,
+        Trouble::BadRequest,
+        Trouble::ContextOverflow,
+    ];
+    let back = Way::Back { end: End::Dropped, cause: "why".to_owned() };
     let kinds = [
         IntentKind::FileEdit {
             call: call.clone(),
@@ -136,7 +151,7 @@ fn candidates(task: &Task, dice: &mut Dice<'_>) -> Vec<EventKind> {
         IntentKind::Discard { tip: commit(3), end: End::Failed, cause: "why".to_owned() },
         IntentKind::CleanUp,
         IntentKind::CheckoutSwitch { way: Way::There, kept: commit(6), snapshot: commit(9) },
-        IntentKind::CheckoutSwitch { way: Way::Back, kept: commit(6), snapshot: commit(9) },
+        IntentKind::CheckoutSwitch { way: back, kept: commit(6), snapshot: commit(9) },
         IntentKind::Task,
     ];
     let handback = Handback {
@@ -156,8 +171,8 @@ fn candidates(task: &Task, dice: &mut Dice<'_>) -> Vec<EventKind> {
         },
         EventKind::SetupRan { command: "true".to_owned(), status: Some(0), output_tail: String::new(), duration_ms: 1 },
         EventKind::RequestSent {
-            request: task.requests + 1,
-            turn: turn + 1,
+            request: next_request,
+            turn: next_turn,
             route: Route::Native,
             estimated_input: 2000,
             max_output: dice.pick(&[4096, 100]),
@@ -170,7 +185,8 @@ fn candidates(task: &Task, dice: &mut Dice<'_>) -> Vec<EventKind> {
             retry_in_ms: dice.pick(&[None, Some(1)]),
         },
         EventKind::RequestWithheld { estimated_input: 1 },
-        EventKind::ReplyReceived { request: task.requests, turn: turn + 1, reply: reply(dice, turn + 1) },
+        EventKind::ContextEvicted { through_turn: u32::try_from(dice.below(4)).unwrap() },
+        EventKind::ReplyReceived { request: task.requests, turn: turn + 1, reply: reply(dice, next_turn) },
         EventKind::Nudged { text: "n".to_owned() },
         EventKind::IntentOpened { intent, kind: dice.pick(&kinds) },
         EventKind::IntentSettled { intent: pending },
@@ -194,7 +210,7 @@ fn candidates(task: &Task, dice: &mut Dice<'_>) -> Vec<EventKind> {
         EventKind::Recovered { cause: "c".to_owned(), checkpoint: (dice.below(3) == 0).then(|| commit(5)) },
         EventKind::TaskPaused { pause: dice.pick(&[Pause::Gated, Pause::Stopped]), cause: "c".to_owned() },
         EventKind::TaskEnded {
-            end: dice.pick(&[End::Handback, End::Failed, End::Capped(Cap::Turns), End::Dropped]),
+            end: dice.pick(&[End::Handback, End::Handback, End::Failed, End::Capped(Cap::Turns), End::Dropped]),
             cause: "c".to_owned(),
         },
     ]
@@ -227,6 +243,7 @@ fn walk(choices: &[u8]) -> Vec<Event> {
         let common: Vec<_> = legal.iter().filter(|kind| !rare(kind)).cloned().collect();
         let pool = if common.is_empty() || dice.below(12) == 0 { legal } else { common };
         let picked = dice.pick(&pool);
+        design::holds(&task, &picked);
         let chosen = event(&task, dice, picked);
         task.apply(&chosen).unwrap();
         events.push(chosen);
@@ -323,5 +340,56 @@ fn the_intents_table_is_what_it_should_be() {
             let wanted = wanted.filter(|status| *status != Status::Abandoned);
             assert_eq!(intent::next_status(&own, now, step), wanted, "the task's own: {now:?} {step:?}");
         }
+    }
+}
+
+/// What the walks above must reach, or they would show little.
+#[test]
+fn the_walks_reach_every_phase_event_end_and_step() {
+    let mut reached = std::collections::BTreeSet::new();
+    let mut random = 7u64;
+    for _ in 0..500 {
+        let choices: Vec<u8> = (0..120)
+            .map(|_| {
+                random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                (random >> 56).try_into().unwrap()
+            })
+            .collect();
+        let events = walk(&choices);
+        let mut task = Task::begin(&events[0]).unwrap();
+        for event in &events[1..] {
+            task.apply(event).unwrap();
+            reached.insert(phase::name(&event.kind).to_owned());
+            reached.insert(format!("{:?}", task.phase()));
+            if let EventKind::TaskEnded { end, .. } = &event.kind {
+                reached.insert(format!("{end:?}"));
+            }
+            for (spent_ms, stop) in [(task.spent_ms, false), (task.spent_ms, true), (u64::MAX, false)] {
+                let step = match next(&task, Now { spent_ms, stop }) {
+                    Step::Finish(outcome) => format!("finish {}", outcome.word()),
+                    Step::Skip(_, why) => format!("skip {why:?}"),
+                    Step::Recover(Recovery::Intent(id)) => {
+                        let kind = format!("{:?}", task.intent(id).unwrap().kind);
+                        format!("recover {}", kind.split([' ', '(']).next().unwrap())
+                    }
+                    step => format!("{step:?}").split(['(', ' ']).next().unwrap().to_owned(),
+                };
+                reached.insert(step);
+            }
+        }
+    }
+    let events = "span_started worktree_ready request_sent request_ended request_withheld reply_received nudged \
+                  intent_opened intent_settled intent_abandoned tool_result ending_accepted check_ran turn_ended \
+                  recovered task_paused task_ended";
+    let phases = "Preparing Idle Asking Acting Paused Ended Handback Failed Capped(Turns) Dropped";
+    let steps = ["Prepare", "Act", "Check", "Close", "Ask", "Recover"]
+        .into_iter()
+        .chain(["recover Task", "recover FileEdit", "recover Command", "recover Check"])
+        .chain(["recover Squash", "recover Discard", "recover CleanUp"])
+        .chain(["skip Truncated", "skip AfterEnding", "skip Capped", "skip Stopped"])
+        .chain(["finish handback", "finish failed", "finish capped", "finish dropped"])
+        .chain(["finish interrupted", "finish gated", "finish stopped"]);
+    for must in events.split_whitespace().chain(phases.split_whitespace()).chain(steps) {
+        assert!(reached.contains(must), "no walk reaches {must}: {reached:?}");
     }
 }

@@ -4,24 +4,40 @@
 #![expect(clippy::print_stderr, reason = "a failed test says how to run it by hand")]
 
 mod bad_replies;
+mod budget;
 mod calls;
 mod caps;
 mod cases;
 mod checks;
+mod completions;
+mod connection;
 #[cfg(feature = "crashpoints")]
 mod crash;
 mod delegate;
+mod demo;
 mod doctor;
 mod domain_walk;
+mod exit_codes;
+mod fallback;
 mod generated;
+mod headless;
 mod house;
 mod isolation;
+mod loop_walk;
 mod prefix;
 mod proxy;
+mod reasoning;
 mod recordings;
+mod recovery;
 mod repo;
+mod resume;
+mod schemas;
 mod settings;
 mod stop;
+mod storage;
 mod support;
+mod terminal;
 mod tools;
+mod transcripts;
 mod upstream;
+mod window;

@@ -3,6 +3,9 @@
 //! A task is run to its end; then, for every event, its log is cut behind it, branch and worktree are set to the last
 //! checkpoint that the prefix names, and the loop is entered again with a model that answers by what a request holds.
 
+mod in_place;
+mod window;
+
 use std::{
     fs,
     path::{Path, PathBuf},
@@ -24,24 +27,25 @@ use nisse::{
         caps::{Caps, Money},
         checkout::Isolation,
         event::{Event, EventKind, TaskStarted},
-        id::{CommitId, TaskId},
+        id::{CommitId, IntentId, TaskId},
         intent::{IntentKind, Status},
-        message::{Call, Part},
+        message::{self, Call, Part},
         model::{PinnedModel, Prices, Route, Usage},
         outcome::{Outcome, Pause},
+        reasoning::Reasoning,
         task::Task,
     },
     log::{Access, Journal, Log},
     ports::{
         clock::Clock,
-        llm::{Message, Request},
+        llm::{self, Message, Request},
     },
     repo::{Checkout, Environment, Worktree, WorktreeSpec},
 };
 use serde_json::{Value, json};
 
-const TASK: TaskId = TaskId(uuid::Uuid::from_u128(0x7000_8000_0000_0000_0042));
-const CLOCK: Clock = Clock::Fixed { at_ms: 1_796_000_000_000 };
+pub(crate) const TASK: TaskId = TaskId(uuid::Uuid::from_u128(0x7000_8000_0000_0000_0042));
+pub(crate) const CLOCK: Clock = Clock::Fixed { at_ms: 1_796_000_000_000 };
 
 /// One reply of the scripted model.
 #[derive(Clone)]
@@ -54,8 +58,20 @@ struct Scenario {
     replies: Vec<Reply>,
     turns: u32,
     outcome: &'static str,
-    isolation: Isolation,
+    model: Model,
+    evicts: bool,
 }
+
+/// What the model can hold.
+#[derive(Clone, Copy)]
+struct Model {
+    /// Its window, as the task knows it.
+    window: u64,
+    /// Requests of more estimated tokens are refused as too large, whatever the task knows.
+    holds: u64,
+}
+
+const LARGE: Model = Model { window: 100_000, holds: u64::MAX };
 
 fn calls(calls: &[(&'static str, Value)]) -> Reply {
     Reply::Calls(calls.to_vec())
@@ -65,24 +81,27 @@ fn hand_back(succeeded: bool) -> (&'static str, Value) {
     ("hand_back", json!({"changed": "a.txt", "now_true": "it is so", "next": "nothing", "succeeded": succeeded}))
 }
 
+/// How a run of the loop went: its outcome, its events, the requests that were sent.
+pub(crate) type Entered = (Outcome, Vec<Event>, Vec<Request>);
+
 /// A world of its own: a repository with unfinished work, a state directory, a place for logs.
-struct World {
+pub(crate) struct World {
     _dir: tempfile::TempDir,
-    repo: PathBuf,
+    pub(crate) repo: PathBuf,
     pristine: PathBuf,
-    worktree: PathBuf,
+    pub(crate) worktree: PathBuf,
     logs: PathBuf,
     environment: Environment,
 }
 
-fn git(dir: &Path, args: &[&str]) -> String {
+pub(crate) fn git(dir: &Path, args: &[&str]) -> String {
     #[expect(clippy::disallowed_methods, reason = "tests look at repositories with git itself")]
     let output = Command::new("git").arg("-C").arg(dir).args(args).output().unwrap();
     assert!(output.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).unwrap().trim().to_owned()
 }
 
-fn copy(from: &Path, to: &Path) {
+pub(crate) fn copy(from: &Path, to: &Path) {
     #[expect(clippy::disallowed_methods, reason = "a copy that keeps everything")]
     let status = Command::new("cp").arg("-a").arg(from).arg(to).status().unwrap();
     assert!(status.success());
@@ -94,7 +113,7 @@ fn write(path: PathBuf, text: &str) {
 }
 
 impl World {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
         let root = dir.path().canonicalize().unwrap();
         let (repo, pristine) = (root.join("repo"), root.join("pristine"));
@@ -102,6 +121,7 @@ impl World {
         git(&repo, &["init", "-q", "-b", "main"]);
         write(repo.join("a.txt"), "one\ntwo\n");
         write(repo.join("b.txt"), "b\n");
+        write(repo.join("long.txt"), &"a line of which nothing matters much\n".repeat(120));
         git(&repo, &["add", "-A"]);
         git(&repo, &["-c", "user.name=D", "-c", "user.email=d@example.invalid", "commit", "-qm", "base"]);
         write(repo.join("unfinished.txt"), "mine\n");
@@ -118,7 +138,7 @@ impl World {
         }
     }
 
-    fn started(&self, turns: u32, isolation: Isolation) -> TaskStarted {
+    pub(crate) fn started(&self, turns: u32) -> TaskStarted {
         let checkout = self.checkout();
         TaskStarted {
             role: roles::delegate(),
@@ -128,17 +148,18 @@ impl World {
                 backing: "test/scripted".to_owned(),
                 provider: "test".to_owned(),
                 route: Route::Normalized,
-                window: 100_000,
+                window: LARGE.window,
                 max_output: 4096,
                 tool_choice: false,
+                reasoning: Reasoning::Off,
                 prices: Prices { input: Some(Money(1)), output: Some(Money(2)), ..Prices::default() },
             },
             caps: Caps { turns, tokens: 1 << 40, cost: None, time_ms: 1 << 40 },
             checkout: self.repo.to_str().unwrap().to_owned(),
             base: checkout.base().unwrap(),
             branch: "nisse/prefix".to_owned(),
-            worktree: self.place(isolation).to_str().unwrap().to_owned(),
-            isolation,
+            worktree: self.worktree.to_str().unwrap().to_owned(),
+            isolation: Isolation::Worktree,
             filters: nisse::domain::filters::Filters::default(),
             copy: Vec::new(),
             setup: Some("touch left-by-the-setup".to_owned()),
@@ -151,19 +172,12 @@ impl World {
         }
     }
 
-    fn place(&self, isolation: Isolation) -> &Path {
-        match isolation {
-            Isolation::Worktree => &self.worktree,
-            Isolation::InPlace => &self.repo,
-        }
-    }
-
-    fn checkout(&self) -> Checkout {
+    pub(crate) fn checkout(&self) -> Checkout {
         Checkout::open(&self.repo, &self.environment).unwrap()
     }
 
     /// Back to the beginning, with the objects of `past` so that recorded commits can be found.
-    fn reset(&self, past: Option<&Path>) {
+    pub(crate) fn reset(&self, past: Option<&Path>) {
         for dir in [&self.repo, &self.worktree] {
             if dir.exists() {
                 fs::remove_dir_all(dir).unwrap();
@@ -175,14 +189,24 @@ impl World {
         }
     }
 
+    /// Enters the loop with a model that takes these replies.
+    fn enter(&self, journal: Journal, replies: &[Reply]) -> Entered {
+        let replies = replies.to_vec();
+        self.enter_with(journal, move |request| Ok(reply(request, answer(request, &replies))))
+    }
+
     /// Enters the loop; gives the outcome, the events and the requests that were sent.
-    fn enter(&self, mut journal: Journal, replies: &[Reply]) -> (Outcome, Vec<Event>, Vec<Request>) {
+    pub(crate) fn enter_with(
+        &self,
+        mut journal: Journal,
+        script: impl Fn(&Request) -> Result<message::Reply, llm::Error> + Send + Sync + 'static,
+    ) -> Entered {
         let sent = Arc::new(Mutex::new(Vec::new()));
         let model = {
-            let (sent, replies) = (Arc::clone(&sent), replies.to_vec());
+            let sent = Arc::clone(&sent);
             Scripted::new(move |request| {
                 sent.lock().unwrap().push(request.clone());
-                Ok(reply(request, answer(request, &replies)))
+                script(request)
             })
         };
         let checkout = self.checkout();
@@ -197,11 +221,16 @@ impl World {
         (outcome, journal.events().unwrap(), requests)
     }
 
-    fn log(&self, name: &str) -> Log {
+    pub(crate) fn log(&self, name: &str) -> Log {
         Log::open(&self.logs.join(name), Access::Write).unwrap().unwrap()
     }
 
-    /// HEAD, index and files are the person's again.
+    /// A place for what a test keeps.
+    pub(crate) fn log_dir(&self, name: &str) -> PathBuf {
+        self.logs.join(name)
+    }
+
+    /// HEAD, index and files of the checkout are the person's.
     fn assert_given_back(&self, at: &str) {
         for ask in
             [&["symbolic-ref", "HEAD"][..], &["--no-optional-locks", "status", "--porcelain"], &["ls-files", "--stage"]]
@@ -210,7 +239,7 @@ impl World {
         }
     }
 
-    fn tree(&self) -> Option<String> {
+    pub(crate) fn tree(&self) -> Option<String> {
         let refs =
             git(&self.repo, &["for-each-ref", "--format=%(refname)", "refs/heads/nisse", "refs/nisse/discarded"]);
         let name = refs.lines().next()?.to_owned();
@@ -238,7 +267,7 @@ fn answer(request: &Request, replies: &[Reply]) -> Vec<Part> {
 }
 
 /// What must be equal: everything but what only a cut causes, and the numbers that such events shift.
-fn story(events: &[Event]) -> Vec<String> {
+pub(crate) fn story(events: &[Event]) -> Vec<String> {
     let mut told: Vec<String> = events
         .iter()
         .filter_map(|event| match &event.kind {
@@ -248,6 +277,7 @@ fn story(events: &[Event]) -> Vec<String> {
             | EventKind::ToolResult(_)
             | EventKind::EndingAccepted { .. }
             | EventKind::TurnEnded { .. }
+            | EventKind::ContextEvicted { .. }
             | EventKind::TaskEnded { .. } => Some(format!("{:?}", event.kind)),
             EventKind::CheckRan { call, command, status, .. } => Some(format!("{call} {command} {status:?}")),
             _ => None,
@@ -258,24 +288,36 @@ fn story(events: &[Event]) -> Vec<String> {
     told
 }
 
-fn without_number(request: &Request) -> Request {
+pub(crate) fn without_number(request: &Request) -> Request {
     Request { id: String::new(), ..request.clone() }
 }
 
-fn every_prefix(replies: &[Reply], turns: u32, outcome: &'static str) {
-    for isolation in [Isolation::Worktree, Isolation::InPlace] {
-        every_prefix_of(&Scenario { replies: replies.to_vec(), turns, outcome, isolation });
-    }
+/// Enters the loop with the scenario's model, which refuses what it cannot hold.
+fn enter(world: &World, journal: Journal, scenario: &Scenario) -> Entered {
+    let (replies, holds) = (scenario.replies.clone(), scenario.model.holds);
+    world.enter_with(journal, move |request| {
+        if request.estimated_input() > holds {
+            return Err(window::too_large());
+        }
+        Ok(reply(request, answer(request, &replies)))
+    })
 }
 
-fn every_prefix_of(scenario: &Scenario) {
-    let world = World::new();
-    let journal =
-        Journal::begin(world.log("whole"), CLOCK, TASK, world.started(scenario.turns, scenario.isolation), Vec::new())
-            .unwrap();
-    let (outcome, events, requests) = world.enter(journal, &scenario.replies);
+fn every_prefix(scenario: &Scenario) {
+    every_prefix_of(&World::new(), scenario, |_| ());
+}
+
+/// The same of a task that is begun in another way.
+fn every_prefix_of(world: &World, scenario: &Scenario, begin: impl Fn(&mut TaskStarted)) {
+    let mut started = world.started(scenario.turns);
+    begin(&mut started);
+    started.model.window = scenario.model.window;
+    let journal = Journal::begin(world.log("whole"), CLOCK, TASK, started, Vec::new()).unwrap();
+    let (outcome, events, requests) = enter(world, journal, scenario);
     assert_eq!(outcome.word(), scenario.outcome, "{outcome:?}");
     let (whole_story, whole_tree) = (story(&events), world.tree());
+    let evicted = events.iter().any(|event| matches!(event.kind, EventKind::ContextEvicted { .. }));
+    assert_eq!(evicted, scenario.evicts, "whether it outgrew its window");
     let past = world.logs.join("past");
     copy(&world.repo, &past);
 
@@ -284,12 +326,12 @@ fn every_prefix_of(scenario: &Scenario) {
         let task = Task::fold(prefix).unwrap().unwrap();
         world.reset(Some(&past));
         if let Some(head) = &task.head {
-            stand(&world, &task, head);
+            stand(world, &task, head);
         }
         let mut log = world.log(&cut.to_string());
         log.append(prefix).unwrap();
         let journal = Journal::resume(log, CLOCK, TASK, "resumed", Vec::new()).unwrap();
-        let (resumed, after, sent) = world.enter(journal, &scenario.replies);
+        let (resumed, after, sent) = enter(world, journal, scenario);
         let at = format!("cut behind event {cut}: {:?}", events[cut - 1].kind);
 
         let in_command = task.pending_intents().any(|intent| {
@@ -305,11 +347,14 @@ fn every_prefix_of(scenario: &Scenario) {
         assert_eq!(world.tree(), whole_tree, "{at}");
         world.assert_given_back(&at);
         for request in sent {
-            let same = requests.iter().find(|whole| whole.turn == request.turn).unwrap();
-            assert_eq!(without_number(&request), without_number(same), "{at}");
+            // one too large is sent again smaller, so that a turn may have several
+            let same = requests.iter().any(|whole| without_number(whole) == without_number(&request));
+            assert!(same, "{at}: {request:?} was not sent");
         }
         let end = Task::fold(&after).unwrap().unwrap();
-        assert!(end.intents.iter().all(|intent| intent.status != Status::Pending), "{at}: {:?}", end.intents);
+        let may_pend = |id| id == IntentId::TASK && matches!(outcome, Outcome::Paused { .. });
+        let open = end.intents.iter().find(|intent| intent.status == Status::Pending && !may_pend(intent.id));
+        assert!(open.is_none(), "{at}: {open:?}");
         let lost = u64::from(task.request.is_some());
         let whole = Task::fold(&events).unwrap().unwrap();
         assert_eq!(
@@ -322,16 +367,16 @@ fn every_prefix_of(scenario: &Scenario) {
 }
 
 /// Branch and worktree as the prefix says.
-fn stand(world: &World, task: &Task, head: &CommitId) {
+pub(crate) fn stand(world: &World, task: &Task, head: &CommitId) {
     if task.started.isolation == Isolation::InPlace {
-        return stand_in_place(world, task, head);
+        return in_place::stand(world, task, head);
     }
     let spec = WorktreeSpec {
         task: TASK,
         path: world.worktree.clone(),
         branch: task.started.branch.clone(),
         start: head.clone(),
-        isolation: task.started.isolation,
+        isolation: Isolation::Worktree,
     };
     let worktree = Worktree::create(&world.checkout(), &spec).unwrap();
     let settled = |kind: fn(&IntentKind) -> bool| {
@@ -345,41 +390,10 @@ fn stand(world: &World, task: &Task, head: &CommitId) {
     }
 }
 
-/// The same for a task that has the checkout, or gave it back.
-fn stand_in_place(world: &World, task: &Task, head: &CommitId) {
-    let switch = task.intents.iter().find_map(|intent| match &intent.kind {
-        IntentKind::CheckoutSwitch { kept, snapshot, .. } => Some((kept, snapshot)),
-        _ => None,
-    });
-    let (kept, snapshot) = switch.unwrap();
-    let mut spec = WorktreeSpec {
-        task: TASK,
-        path: world.repo.clone(),
-        branch: task.started.branch.clone(),
-        start: snapshot.clone(),
-        isolation: Isolation::InPlace,
-    };
-    let checkout = world.checkout();
-    let worktree = Worktree::switch_there(&checkout, &spec, kept).unwrap();
-    git(&world.repo, &["update-ref", &format!("refs/heads/{}", spec.branch), &head.0]);
-    worktree.restore(head).unwrap();
-    spec.start = head.clone();
-    let branch = nisse::repo::TaskBranch::new(&checkout, &spec).unwrap();
-    if task.gave_back() {
-        branch.switch_back(kept, snapshot).unwrap();
-    }
-    let discarded = |intent: &nisse::domain::intent::Intent| {
-        matches!(intent.kind, IntentKind::Discard { .. }) && intent.status == Status::Settled
-    };
-    if task.intents.iter().any(discarded) {
-        branch.discard(head).unwrap();
-    }
-}
-
 #[test]
 fn of_a_task_that_is_handed_back() {
-    every_prefix(
-        &[
+    every_prefix(&Scenario {
+        replies: vec![
             calls(&[
                 ("read_file", json!({"path": "a.txt"})),
                 ("write_file", json!({"path": "n.txt", "content": "n\n"})),
@@ -391,42 +405,47 @@ fn of_a_task_that_is_handed_back() {
             calls(&[("edit_file", json!({"path": "a.txt", "old": "two", "new": "three"}))]),
             calls(&[hand_back(true)]),
         ],
-        30,
-        "handback",
-    );
+        turns: 30,
+        outcome: "handback",
+        model: LARGE,
+        evicts: false,
+    });
 }
 
 #[test]
 fn of_a_task_that_is_capped() {
-    every_prefix(
-        &[
+    every_prefix(&Scenario {
+        replies: vec![
             calls(&[("write_file", json!({"path": "n.txt", "content": "n\n"}))]),
             calls(&[("search", json!({"pattern": "t[wh]"}))]),
             calls(&[("list_files", json!({}))]),
         ],
-        3,
-        "capped",
-    );
+        turns: 3,
+        outcome: "capped",
+        model: LARGE,
+        evicts: false,
+    });
 }
 
 #[test]
 fn of_a_task_that_fails() {
-    every_prefix(
-        &[
+    every_prefix(&Scenario {
+        replies: vec![
             calls(&[hand_back(true)]),
             calls(&[("write_file", json!({"path": "n.txt", "content": "n\n"}))]),
             calls(&[hand_back(false)]),
         ],
-        30,
-        "failed",
-    );
+        turns: 30,
+        outcome: "failed",
+        model: LARGE,
+        evicts: false,
+    });
 }
 
 #[test]
 fn a_lost_request_is_no_turn_but_is_charged_the_estimate() {
     let world = World::new();
-    let journal =
-        Journal::begin(world.log("whole"), CLOCK, TASK, world.started(30, Isolation::Worktree), Vec::new()).unwrap();
+    let journal = Journal::begin(world.log("whole"), CLOCK, TASK, world.started(30), Vec::new()).unwrap();
     let (_, events, _) = world.enter(journal, &[calls(&[hand_back(false)])]);
     let asked = events.iter().position(|event| matches!(event.kind, EventKind::RequestSent { .. })).unwrap();
     let EventKind::RequestSent { estimated_input, max_output, .. } = events[asked].kind else { unreachable!() };

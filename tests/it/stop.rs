@@ -29,7 +29,10 @@ fn a_stop_in_a_command_ends_it_and_the_call_is_answered() {
         assert!(wait_until(SOON, || pid_file.exists()), "the command did not begin");
         let pid: i32 = fs::read_to_string(&pid_file).unwrap().trim().parse().unwrap();
         running.signal(Signal::TERM);
-        let stopped = env.finish(running).ends(7, "stopped");
+        let run = env.finish(running);
+        let stopped = run.ends(7, "stopped");
+        let sent = run.json().iter().filter(|line| line["event"] == "request_sent").count();
+        assert_eq!(sent, 2, "a request was begun after the stop\n{}", run.report());
         assert!(wait_until(SOON, || !is_alive(pid)), "the command lives on");
         env.assert_checkout_unchanged();
 

@@ -1,0 +1,81 @@
+//! The task's table once more, in other words than its own.
+
+use nisse::domain::{
+    event::EventKind,
+    id::{CallId, IntentId},
+    intent::{IntentKind, Status, Way},
+    outcome::End,
+    task::Task,
+};
+
+/// What the table must not allow, said once more in other words.
+pub(super) fn holds(task: &Task, kind: &EventKind) {
+    let answered = task.turns.last().map_or(0, |turn| turn.results.len());
+    let open = task.turns.last().filter(|turn| !turn.closed);
+    let next_call = open.and_then(|turn| turn.reply.calls().nth(answered)).map(|call| &call.id);
+    let accepted = open.and_then(|turn| turn.ending.as_ref()).map(|(call, _)| call);
+    let pending: Vec<_> = task.intents[1..].iter().filter(|intent| intent.status == Status::Pending).collect();
+    let turns = u32::try_from(task.turns.len()).unwrap();
+    match kind {
+        EventKind::RequestSent { request, turn, .. } => {
+            assert!(open.is_none() && pending.is_empty() && task.request.is_none() && task.ended.is_none());
+            assert_eq!((*request, *turn), (task.requests + 1, turns + 1));
+        }
+        EventKind::ReplyReceived { turn, reply, .. } => {
+            assert!(task.request.is_some());
+            let ids: Vec<_> = reply.calls().map(|call| call.id.clone()).collect();
+            assert_eq!(ids, (0..ids.len()).map(|index| CallId::new(*turn, index)).collect::<Vec<_>>());
+        }
+        EventKind::ToolResult(result) => assert_eq!(Some(&result.call), next_call),
+        EventKind::EndingAccepted { call, .. } => {
+            assert_eq!(Some(call), next_call);
+            assert!(accepted.is_none(), "two ending calls of one turn");
+        }
+        EventKind::CheckRan { call, .. } => assert_eq!((Some(call), Some(call)), (next_call, accepted)),
+        EventKind::IntentOpened { kind, .. } => match kind {
+            IntentKind::FileEdit { call, .. } | IntentKind::Command { call, .. } => {
+                assert!(pending.is_empty());
+                assert_eq!(Some(call), next_call);
+            }
+            IntentKind::Check { call } => {
+                assert!(pending.is_empty());
+                assert_eq!((Some(call), Some(call)), (next_call, accepted));
+            }
+            IntentKind::Squash { .. } | IntentKind::Discard { .. } => {
+                assert!(pending.is_empty() && open.is_none() && task.ended.is_none());
+            }
+            IntentKind::CleanUp => assert!(task.ended.is_some()),
+            IntentKind::CheckoutSwitch { way, .. } => {
+                assert!(pending.is_empty() && open.is_none() && task.ended.is_none());
+                assert_eq!(task.ready.is_none(), *way == Way::There);
+            }
+            IntentKind::Task => panic!("the task's own intent is opened once"),
+        },
+        EventKind::IntentSettled { intent } | EventKind::IntentAbandoned { intent, .. } => {
+            let moved = task.intent(*intent).unwrap();
+            assert_eq!(moved.status, Status::Pending);
+            assert!(*intent != IntentId::TASK || task.ended.is_some(), "the task's own intent before its end");
+            assert!(!matches!(kind, EventKind::IntentAbandoned { .. }) || *intent != IntentId::TASK);
+        }
+        EventKind::TurnEnded { turn } => {
+            assert!(open.is_some() && next_call.is_none() && pending.is_empty());
+            assert_eq!(*turn, turns);
+        }
+        EventKind::TaskEnded { end, .. } => {
+            assert!(task.ended.is_none(), "a second completion");
+            assert!(task.ready.is_some() && open.is_none() && task.request.is_none() && task.paused.is_none());
+            assert!(pending.iter().all(|intent| matches!(intent.kind, IntentKind::Discard { .. })));
+            assert!(*end != End::Handback || task.handback.as_ref().is_some_and(|note| note.succeeded));
+        }
+        EventKind::TaskPaused { .. } => assert!(task.ended.is_none() && task.paused.is_none()),
+        EventKind::RequestEnded { request, .. } => assert_eq!(Some(*request), task.request.map(|open| open.request)),
+        EventKind::WorktreeReady { .. } => assert!(task.ready.is_none()),
+        EventKind::TaskStarted(_) => panic!("a task begins once"),
+        EventKind::SpanStarted { .. }
+        | EventKind::SetupRan { .. }
+        | EventKind::ContextEvicted { .. }
+        | EventKind::RequestWithheld { .. }
+        | EventKind::Nudged { .. }
+        | EventKind::Recovered { .. } => {}
+    }
+}
