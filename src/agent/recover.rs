@@ -69,8 +69,11 @@ async fn recover_intent(journal: &mut Journal, env: &mut Env<'_>, intent: &Inten
             if !stands(journal, env).await? {
                 return Ok(());
             }
-            let head = head(journal.task())?;
-            env.worktree()?.restore(&head)?;
+            // in place, what differs may be the person's
+            if journal.task().started.isolation == Isolation::Worktree {
+                let head = head(journal.task())?;
+                env.worktree()?.restore(&head)?;
+            }
             abandoned(journal, id, "the check was cut off; it is run again")
         }
         IntentKind::Squash { from, to } => {
@@ -85,7 +88,7 @@ async fn recover_intent(journal: &mut Journal, env: &mut Env<'_>, intent: &Inten
             after_completion(journal, id, "discard", done)
         }
         IntentKind::CheckoutSwitch { way: Way::Back { .. }, kept, snapshot } => {
-            place::branch(journal.task(), env, snapshot)?.switch_back(kept, snapshot)?;
+            switch::give_back(journal, env, kept, snapshot)?;
             settled(journal, id)
         }
         IntentKind::CleanUp => {

@@ -21,7 +21,7 @@ pub(super) fn there(journal: &mut Journal, env: &Env<'_>, snapshot: &Snapshot) -
     env.checkout.refuse_in_place(Some(snapshot))?;
     let task = journal.task();
     let at_ms = task.intents.first().map_or(0, |own| own.at_ms);
-    let kept = env.checkout.keep(task.id, &task.started.base, at_ms)?;
+    let kept = env.checkout.keep(task.id, &task.started.base, &snapshot.commit, at_ms)?;
     crash::point("switch.kept");
     let kind = IntentKind::CheckoutSwitch { way: Way::There, kept: kept.clone(), snapshot: snapshot.commit.clone() };
     let intent = act::open(journal, kind)?;
@@ -53,8 +53,28 @@ pub(super) fn back(journal: &mut Journal, env: &Env<'_>, end: &End, cause: &str)
     let kind = IntentKind::CheckoutSwitch { way, kept: kept.clone(), snapshot: snapshot.clone() };
     let intent = act::open(journal, kind)?;
     crash::point("back.opened");
-    place::branch(journal.task(), env, &snapshot)?.switch_back(&kept, &snapshot)?;
+    give_back(journal, env, &kept, &snapshot)?;
     journal.push(EventKind::IntentSettled { intent })?;
+    Ok(())
+}
+
+/// Gives the checkout back, and records what somebody else changed there meanwhile.
+pub(super) fn give_back(
+    journal: &mut Journal,
+    env: &Env<'_>,
+    kept: &CommitId,
+    snapshot: &CommitId,
+) -> Result<(), Error> {
+    let by_others = place::branch(journal.task(), env, snapshot)?.switch_back(kept, snapshot)?;
+    if !by_others.is_empty() {
+        let cause = format!(
+            "somebody else changed files meanwhile: {}; what the task did not touch is left as it is, and all of it is \
+             under refs/nisse/found/{}",
+            by_others.join(", "),
+            journal.task().id
+        );
+        journal.push(EventKind::Recovered { cause, checkpoint: None })?;
+    }
     Ok(())
 }
 

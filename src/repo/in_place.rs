@@ -5,9 +5,10 @@
 //! there, so that there is one at a time, whoever's state directory it is in. Every step may be done again.
 
 use std::{
+    ffi::OsStr,
     fs::{self, File, FileTimes},
     io::{ErrorKind, Write},
-    os::unix::ffi::OsStrExt,
+    os::unix::{ffi::OsStrExt, fs::PermissionsExt},
     path::Path,
     time::{Duration, SystemTime},
 };
@@ -17,7 +18,7 @@ use super::{
     checkpoint::{Author, commit_tree},
     git::LONG,
     io_error,
-    staging::scratch,
+    staging::{paths, scratch},
 };
 use crate::{
     domain::{
@@ -65,7 +66,7 @@ impl Checkout {
     }
 
     /// Writes a commit that holds what the checkout is: HEAD, the index, what is staged. No ref moves yet.
-    pub fn keep(&self, task: TaskId, base: &Base, at_ms: u64) -> Result<CommitId, Error> {
+    pub fn keep(&self, task: TaskId, base: &Base, snapshot: &CommitId, at_ms: u64) -> Result<CommitId, Error> {
         let git = self.git();
         let mut entries = Vec::new();
         let mut time = String::new();
@@ -85,11 +86,44 @@ impl Checkout {
             let since = modified.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
             time = format!("Nisse-Index-Time: {}.{:09}\n", since.as_secs(), since.subsec_nanos());
         }
+        let modes =
+            git.call(["hash-object", "-w", "--no-filters", "--stdin"]).input(self.odd_modes(snapshot)?).line()?;
+        entries.extend(format!("100644 blob {modes}\tmodes\0").bytes());
         let tree = git.call(["mktree", "-z"]).input(entries).line()?;
         let head = self.head_words(base)?;
         let message = format!("{SUBJECT}\n\nNisse-Task: {task}\nNisse-Head: {head}\n{time}");
         let parents: Vec<_> = base.commit.iter().collect();
         commit_tree(git, &tree, &parents, &message, &Author { name: "nisse", email: "nisse@localhost", at_ms })
+    }
+
+    /// The modes of files that are not what git would give them, each with its path.
+    fn odd_modes(&self, snapshot: &CommitId) -> Result<Vec<u8>, Error> {
+        let mut odd = Vec::new();
+        for path in paths(self.git().call(["ls-tree", "-r", "-z", "--name-only", &snapshot.0]).limit(LONG).parts()?) {
+            let Ok(found) = self.root().join(&path).symlink_metadata() else { continue };
+            let mode = found.permissions().mode() & 0o7777;
+            if found.is_file() && ![0o644, 0o755].contains(&mode) {
+                odd.extend(format!("{mode:o} ").bytes());
+                odd.extend_from_slice(path.as_os_str().as_bytes());
+                odd.push(0);
+            }
+        }
+        Ok(odd)
+    }
+
+    /// Gives files their modes again.
+    fn put_modes_back(&self, kept: &CommitId) -> Result<(), Error> {
+        for part in self.git().call(["cat-file", "blob", &format!("{kept}:modes")]).limit(LONG).parts()? {
+            let Some(blank) = part.iter().position(|byte| *byte == b' ') else { continue };
+            let mode = std::str::from_utf8(&part[..blank]).ok().and_then(|text| u32::from_str_radix(text, 8).ok());
+            let path = self.root().join(OsStr::from_bytes(&part[blank + 1..]));
+            let Ok(found) = path.symlink_metadata() else { continue };
+            if let Some(mode) = mode.filter(|mode| found.is_file() && found.permissions().mode() & 0o7777 != *mode) {
+                fs::set_permissions(&path, fs::Permissions::from_mode(mode))
+                    .map_err(io_error("set the mode of", &path))?;
+            }
+        }
+        Ok(())
     }
 
     /// Where HEAD stands: `ref: refs/heads/main`, or the commit of the base.
@@ -204,17 +238,23 @@ impl TaskBranch {
         }
     }
 
-    /// Gives the checkout back: files, index and HEAD as they were. The task's branch stays.
-    pub fn switch_back(&self, kept: &CommitId, snapshot: &CommitId) -> Result<(), Error> {
+    /// Gives the checkout back: files, index and HEAD as they were. The task's branch stays. What somebody else changed
+    /// meanwhile is left as it is where the task did not touch it, and all of it is kept under a ref; gives those paths.
+    pub fn switch_back(&self, kept: &CommitId, snapshot: &CommitId) -> Result<Vec<String>, Error> {
         let checkout = &self.checkout;
         let was = checkout.kept(kept)?;
         if checkout.store().reference(&checkout.in_place_ref())?.as_ref() != Some(kept) {
             // done already, as far as it was this task's to do
-            return Ok(());
+            return Ok(Vec::new());
         }
+        let mut by_others = Vec::new();
         if checkout.store().symbolic_head()?.as_deref() == Some(&*self.reference()) {
             checkout.refuse_index_lock()?;
-            Worktree::in_checkout(self.clone()).restore(snapshot)?;
+            let worktree = Worktree::in_checkout(self.clone());
+            let (files, others) = worktree.files_to_give_back(snapshot)?;
+            by_others = others;
+            worktree.restore(&files)?;
+            checkout.put_modes_back(kept)?;
             crash::point("back.files");
             self.put_back(&was)?;
         } else if !checkout.is_as_kept(&was)? {
@@ -222,7 +262,7 @@ impl TaskBranch {
         }
         self.unmark(kept)?;
         crash::point("back.marked");
-        Ok(())
+        Ok(by_others)
     }
 
     /// Refuses a HEAD that is neither on the task's branch nor where it was.

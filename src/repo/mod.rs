@@ -16,6 +16,7 @@
 //! be wrong. `store` is the face of both for reads and for checkpoints, which the library (libgit2) makes in process.
 
 mod branch;
+mod by_others;
 mod checkout;
 mod checkpoint;
 mod configuration;

@@ -1,6 +1,10 @@
 //! What a worktree is given, where it lies, and a task that works in the checkout itself.
 
-use std::{fs, os::unix::fs::symlink, path::Path};
+use std::{
+    fs,
+    os::unix::fs::{PermissionsExt as _, symlink},
+    path::Path,
+};
 
 use serde_json::{Value, json};
 
@@ -153,6 +157,9 @@ fn unfinished(env: &TestEnvironment) {
     checkout.write("a.txt", "and changed again\n").write("new.txt", "staged, new\n").git(&["add", "new.txt"]);
     checkout.write("later.txt", "intent\n").git(&["add", "-N", "later.txt"]);
     checkout.write("untracked.txt", "untracked\n").write("x.log", "ignored\n").executable("run.sh");
+    for (file, mode) in [("a.txt", 0o640), ("untracked.txt", 0o600)] {
+        fs::set_permissions(checkout.path().join(file), fs::Permissions::from_mode(mode)).unwrap();
+    }
     fs::remove_file(checkout.path().join("gone.txt")).unwrap();
     fs::create_dir_all(checkout.path().join("empty/inside")).unwrap();
 }
@@ -249,6 +256,43 @@ fn in_place_a_pending_task_keeps_the_checkout_and_says_so() {
     let result = env.run(&["resume", "--json", task]).ends(0, "handback");
     assert_eq!(env.on_branch(&result, "c.txt").unwrap(), b"c\n");
     env.assert_checkout_unchanged();
+}
+
+#[test]
+fn in_place_what_the_person_changes_meanwhile_is_not_lost() {
+    for (code, outcome, last) in [(0, "handback", Step::hand_back()), (3, "failed", Step::give_up())] {
+        let root = std::sync::Arc::new(std::sync::Mutex::new(std::path::PathBuf::new()));
+        let person = |file: &'static str, text: &'static str| {
+            let root = std::sync::Arc::clone(&root);
+            move || fs::write(root.lock().unwrap().join(file), text).unwrap()
+        };
+        let env = TestEnvironment::new(
+            Wire::Chat,
+            vec![
+                Step::call("read_file", json!({"path": "notes.md"})),
+                write("notes.md", "of the model\n").before(person("notes.md", "notes\nhuman line\n")),
+                write("b.txt", "b\n").before(person("new.txt", "made by hand\n")),
+                last.before(person("b.txt", "of the task, and by hand\n")),
+            ],
+        );
+        env.checkout.write("notes.md", "notes\n").commit("notes");
+        *root.lock().unwrap() = env.checkout.path().to_owned();
+        env.person_will_change("notes.md");
+        switches(&env).may_add("notes.md").may_add("new.txt");
+        let run = env.delegate(&["--isolation", "in-place", "--check", "touch left.txt"], "Work.");
+        let result = run.ends(code, outcome);
+        let at = |file: &str| fs::read_to_string(env.checkout.path().join(file)).ok();
+        assert_eq!(at("notes.md").as_deref(), Some("notes\nhuman line\n"), "{outcome}");
+        assert_eq!(at("new.txt").as_deref(), Some("made by hand\n"), "{outcome}");
+        assert_eq!((at("b.txt"), at("left.txt")), (None, None), "{outcome}");
+        let found = format!("refs/nisse/found/{}", result["task"].as_str().unwrap());
+        assert_eq!(env.checkout.file_at(&found, "b.txt").unwrap(), b"of the task, and by hand\n");
+        assert!(run.stderr.contains(&found) && run.stderr.contains("notes.md"), "{}", run.report());
+        if outcome == "handback" {
+            assert_eq!(env.on_branch(&result, "b.txt").unwrap(), b"b\n");
+            assert_eq!(env.on_branch(&result, "notes.md").unwrap(), b"notes\n", "the person's own was swept in");
+        }
+    }
 }
 
 #[test]
