@@ -16,7 +16,7 @@ use nisse::{
         run::Watch,
         settings::{Environment, Flags},
     },
-    domain::{event::EventKind, phase},
+    domain::{checkout::Isolation, event::EventKind, phase},
 };
 
 #[tokio::main]
@@ -39,7 +39,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     // `stopper.stop()` ends the task in order: it rests, and can be resumed
     let (_stopper, stop) = Stopper::new();
 
-    let delegation = Delegation { brief, branch: None, base: None };
+    let delegation = Delegation { brief, branch: None, base: None, isolation: Isolation::Worktree };
     let work = delegate(&opened, &delegation, Watch { subscribers: vec![Box::new(watcher)], deltas, stop });
     let print = async {
         let mut out = tokio::io::stdout();

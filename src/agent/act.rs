@@ -16,7 +16,7 @@ use crate::{
         intent::IntentKind,
         next::Skip,
     },
-    log::Journal,
+    log::{Journal, crash},
     ports::host,
     repo::CheckpointRequest,
 };
@@ -82,8 +82,12 @@ async fn edit(journal: &mut Journal, env: &Env<'_>, id: &CallId, asked: &Edit, r
             answer: answer.clone(),
         },
     )?;
+    crash::point("edit.opened");
     match env.host.write(&edit.path, edit.before.as_ref(), &edit.bytes).await {
-        Ok(()) => finish_edit(journal, env, intent, id, &edit.path, answer),
+        Ok(()) => {
+            crash::point("edit.written");
+            finish_edit(journal, env, intent, id, &edit.path, answer)
+        }
         Err(host::Error::Changed { path }) => {
             let text =
                 format!("{path} was changed by somebody else just now; nothing was written. Read it again first.");

@@ -11,6 +11,7 @@ use super::{
 };
 use crate::{
     domain::{
+        checkout::Isolation,
         event::{EventKind, ResultStatus},
         id::{CallId, CommitId},
         intent::IntentKind,
@@ -40,8 +41,16 @@ pub(super) async fn check(journal: &mut Journal, env: &Env<'_>, id: &CallId) -> 
         return env.answer(journal, id, Answered::new(ResultStatus::Done, "Accepted."));
     }
     let intent = act::open(journal, IntentKind::Check { call: id.clone() })?;
+    // in a checkout, what differs before the checks may be the person's
+    let held = match journal.task().started.isolation {
+        Isolation::InPlace => env.worktree()?.hold(&head)?,
+        Isolation::Worktree => None,
+    };
     let verdict = run_all(journal, env, id, &commands).await?;
-    env.worktree()?.restore(&head)?;
+    match held {
+        Some(held) => env.worktree()?.restore_held(&held, &head)?,
+        None => env.worktree()?.restore(&head)?,
+    }
     env.answer(journal, id, verdict)?;
     journal.push(EventKind::IntentSettled { intent })?;
     Ok(())

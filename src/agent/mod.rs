@@ -8,10 +8,12 @@ mod context;
 pub mod env;
 pub mod mask;
 mod nudge;
+mod place;
 mod prepare;
 mod recover;
 pub mod roles;
 mod settle;
+mod switch;
 pub mod tools;
 pub mod turn;
 
@@ -44,6 +46,16 @@ pub enum Error {
         trouble: Trouble,
         /// The proxy's words.
         message: String,
+    },
+    /// The setup command did not succeed.
+    #[error("the setup command `{command}` {how}; its output ends with: {output_tail}")]
+    Setup {
+        /// The command line.
+        command: String,
+        /// How it ended.
+        how: String,
+        /// The end of its output, masked.
+        output_tail: String,
     },
     /// A step found the task in a state that the step before it rules out: a bug of ours.
     #[error("{0}")]

@@ -1,18 +1,25 @@
 //! Snapshot, branch and worktree. They count only when `worktree_ready` is in the log; before it, whatever stands under
 //! the task's own names is removed and made again.
 
-use std::path::PathBuf;
+use std::path::Path;
 
-use super::{Error, env::Env};
+use super::{
+    Error,
+    env::Env,
+    place::{Furnished, furnish, spec},
+    switch,
+};
 use crate::{
-    domain::event::EventKind,
-    log::Journal,
-    repo::{self, SnapshotRequest, Worktree, WorktreeSpec},
+    domain::{checkout::Isolation, event::EventKind, id::IntentId},
+    log::{Journal, crash},
+    repo::{self, Snapshot, SnapshotRequest, Worktree},
 };
 
-/// Makes snapshot, branch and worktree, and records that they stand.
-pub(super) fn prepare(journal: &mut Journal, env: &mut Env<'_>) -> Result<(), Error> {
+/// Makes snapshot, branch and worktree, and records that they stand. Asked to stop meanwhile, it leaves them unrecorded.
+pub(super) async fn prepare(journal: &mut Journal, env: &mut Env<'_>) -> Result<(), Error> {
     journal.commit()?;
+    switch::take_back(journal, env)?;
+    crash::point("prepare.begun");
     let task = journal.task();
     let started = &task.started;
     let snapshot = env.checkout.snapshot(&SnapshotRequest {
@@ -21,24 +28,65 @@ pub(super) fn prepare(journal: &mut Journal, env: &mut Env<'_>) -> Result<(), Er
         at_ms: task.intents.first().map_or(0, |own| own.at_ms),
         max_untracked: started.max_untracked,
     })?;
-    let path = PathBuf::from(&started.worktree);
-    let spec = WorktreeSpec {
-        task: task.id,
-        path: path.clone(),
-        branch: started.branch.clone(),
-        start: snapshot.commit.clone(),
+    crash::point("prepare.snapshot");
+    let (worktree, switched) = match started.isolation {
+        Isolation::Worktree => (Worktree::create(env.checkout, &spec(task, &snapshot.commit))?, None),
+        Isolation::InPlace => {
+            let switched = switch::there(journal, env, &snapshot);
+            if switched.is_err() {
+                switch::take_back(journal, env)?;
+            }
+            let (worktree, intent) = switched?;
+            (worktree, Some(intent))
+        }
     };
-    let worktree = Worktree::create(env.checkout, &spec)?;
-    let mut notices = snapshot.notices;
-    notices.extend(worktree.fill_submodules(&snapshot.commit)?);
-    env.worktree = Some(worktree);
-    let workspace = repo::workspace::describe(&path);
+    crash::point("prepare.worktree");
+    match stand(journal, env, &worktree, &snapshot, switched).await {
+        Ok(()) => {
+            env.worktree = Some(worktree);
+            Ok(())
+        }
+        Err(error) => {
+            // in place, the person has the checkout back before they read why; else nothing is in their way
+            if switched.is_some() && journal.task().ready.is_none() {
+                worktree.restore(&snapshot.commit)?;
+                switch::take_back(journal, env)?;
+            }
+            Err(error)
+        }
+    }
+}
+
+/// Makes the worktree fit for work and records that it stands.
+async fn stand(
+    journal: &mut Journal,
+    env: &Env<'_>,
+    worktree: &Worktree,
+    snapshot: &Snapshot,
+    switched: Option<IntentId>,
+) -> Result<(), Error> {
+    let mut notices = snapshot.notices.clone();
+    match furnish(journal, env, worktree, &snapshot.commit).await? {
+        Furnished::Ready(more) => notices.extend(more),
+        Furnished::Stopped => {
+            if switched.is_some() {
+                worktree.restore(&snapshot.commit)?;
+                switch::take_back(journal, env)?;
+            }
+            return Ok(());
+        }
+    }
+    let workspace = repo::workspace::describe(Path::new(&journal.task().started.worktree));
     journal.push(EventKind::WorktreeReady {
-        snapshot: snapshot.commit,
+        snapshot: snapshot.commit.clone(),
         dirty: snapshot.dirty,
         workspace: env.mask.apply(&workspace.text).into_owned(),
         notices: [notices, workspace.notices].concat(),
     })?;
+    if let Some(intent) = switched {
+        journal.push(EventKind::IntentSettled { intent })?;
+    }
     journal.commit()?;
+    crash::point("prepare.ready");
     Ok(())
 }

@@ -2,29 +2,29 @@
 //!
 //! Every verdict is either *clean* (it is known what happened, and on it goes) or a gate: a person must decide.
 
-use std::path::PathBuf;
-
 use super::{
     Error, act,
     env::{Env, head},
+    place, switch,
 };
 use crate::{
     domain::{
+        checkout::Isolation,
         event::EventKind,
-        id::{CommitId, Hash, IntentId},
-        intent::{Intent, IntentKind},
+        id::{Hash, IntentId},
+        intent::{Intent, IntentKind, Way},
         next::Recovery,
         outcome::{Pause, one_line},
     },
     log::Journal,
     ports::host::FileKind,
-    repo::{self, TaskBranch, Worktree, WorktreeSpec},
+    repo::{self, Worktree, WorktreeSpec},
 };
 
 /// Looks, decides, and records the verdict.
 pub(super) async fn recover(journal: &mut Journal, env: &mut Env<'_>, found: &Recovery) -> Result<(), Error> {
     match found {
-        Recovery::Worktree => worktree(journal, env),
+        Recovery::Worktree => worktree(journal, env).await,
         Recovery::Intent(id) => {
             let Some(intent) = journal.task().intent(*id).cloned() else {
                 return Err(Error::Bug("an intent was to be recovered that was never opened"));
@@ -42,9 +42,10 @@ async fn recover_intent(journal: &mut Journal, env: &mut Env<'_>, intent: &Inten
         return settled(journal, id);
     }
     match &intent.kind {
-        IntentKind::Task => settled(journal, id),
+        // a switch there that recovery comes to is older than `worktree_ready`
+        IntentKind::Task | IntentKind::CheckoutSwitch { way: Way::There, .. } => settled(journal, id),
         IntentKind::FileEdit { call, path, before, after, answer } => {
-            if !stands(journal, env)? {
+            if !stands(journal, env).await? {
                 return Ok(());
             }
             let now = current_hash(env, path).await?;
@@ -65,27 +66,34 @@ async fn recover_intent(journal: &mut Journal, env: &mut Env<'_>, intent: &Inten
             gate(journal, &format!("it is not known how far this command came before nisse died: {command}"))
         }
         IntentKind::Check { .. } => {
-            if !stands(journal, env)? {
+            if !stands(journal, env).await? {
                 return Ok(());
             }
-            let head = head(journal.task())?;
-            env.worktree()?.restore(&head)?;
+            // in place, what differs may be the person's
+            if journal.task().started.isolation == Isolation::Worktree {
+                let head = head(journal.task())?;
+                env.worktree()?.restore(&head)?;
+            }
             abandoned(journal, id, "the check was cut off; it is run again")
         }
         IntentKind::Squash { from, to } => {
-            if !stands(journal, env)? {
+            if !stands(journal, env).await? {
                 return Ok(());
             }
             env.worktree()?.squash_apply(from, to)?;
             settled(journal, id)
         }
         IntentKind::Discard { tip, .. } => {
-            let done = handle(journal, env, tip)?.discard(tip);
+            let done = place::branch(journal.task(), env, tip)?.discard(tip);
             after_completion(journal, id, "discard", done)
+        }
+        IntentKind::CheckoutSwitch { way: Way::Back { .. }, kept, snapshot } => {
+            switch::give_back(journal, env, kept, snapshot)?;
+            settled(journal, id)
         }
         IntentKind::CleanUp => {
             let head = head(journal.task())?;
-            let done = handle(journal, env, &head)?.remove_worktree();
+            let done = place::branch(journal.task(), env, &head)?.remove_worktree();
             after_completion(journal, id, "clean-up", done)
         }
     }
@@ -112,8 +120,13 @@ pub(super) fn after_completion(
 }
 
 /// Branch and worktree, where no intent is open.
-fn worktree(journal: &mut Journal, env: &mut Env<'_>) -> Result<(), Error> {
-    if !stands(journal, env)? {
+async fn worktree(journal: &mut Journal, env: &mut Env<'_>) -> Result<(), Error> {
+    if journal.task().gave_back().is_some() {
+        let cause = "the checkout was given back already".to_owned();
+        journal.push(EventKind::Recovered { cause, checkpoint: None })?;
+        return Ok(());
+    }
+    if !stands(journal, env).await? {
         return Ok(());
     }
     let head = head(journal.task())?;
@@ -132,15 +145,16 @@ fn worktree(journal: &mut Journal, env: &mut Env<'_>) -> Result<(), Error> {
 }
 
 /// Opens the worktree, making it again if it is gone, and looks whether the branch is where the log says, or one commit
-/// of ours beyond it. False: a gate was recorded.
-fn stands(journal: &mut Journal, env: &mut Env<'_>) -> Result<bool, Error> {
-    let task = journal.task();
-    let head = head(task)?;
-    let spec = spec(journal, &head);
-    let opened = match Worktree::open(env.checkout, &spec)? {
-        Some(opened) => opened,
-        None => Worktree::recreate(env.checkout, &spec)?,
+/// of ours beyond it. False: a gate was recorded, or the person asked to stop.
+async fn stands(journal: &mut Journal, env: &mut Env<'_>) -> Result<bool, Error> {
+    let head = head(journal.task())?;
+    let spec = place::spec(journal.task(), &head);
+    let opened = match spec.isolation {
+        Isolation::Worktree => reopened(journal, env, &spec).await?,
+        Isolation::InPlace => in_place(journal, env, &spec)?,
     };
+    let Some(opened) = opened else { return Ok(false) };
+    let task = journal.task();
     let tip = opened.tip()?;
     // a checkpoint that the log does not name yet carries the open call in its trailers
     let ahead = tip.as_ref().map(|tip| opened.commit_is_ours(tip, task.id)).transpose()?.flatten();
@@ -149,7 +163,9 @@ fn stands(journal: &mut Journal, env: &mut Env<'_>) -> Result<bool, Error> {
         IntentKind::FileEdit { call, .. } | IntentKind::Command { call, .. } | IntentKind::Check { call } => {
             ahead.as_ref() == Some(call)
         }
-        IntentKind::Task | IntentKind::Discard { .. } | IntentKind::CleanUp => false,
+        IntentKind::Task | IntentKind::Discard { .. } | IntentKind::CleanUp | IntentKind::CheckoutSwitch { .. } => {
+            false
+        }
     });
     if tip.as_ref() == Some(&head) || beyond {
         env.worktree = Some(opened);
@@ -161,20 +177,35 @@ fn stands(journal: &mut Journal, env: &mut Env<'_>) -> Result<bool, Error> {
     Ok(false)
 }
 
-/// The worktree's names.
-fn spec(journal: &Journal, start: &CommitId) -> WorktreeSpec {
-    let task = journal.task();
-    WorktreeSpec {
-        task: task.id,
-        path: PathBuf::from(&task.started.worktree),
-        branch: task.started.branch.clone(),
-        start: start.clone(),
+/// The worktree, made again if it is gone; none if the person asked to stop meanwhile.
+async fn reopened(journal: &mut Journal, env: &Env<'_>, spec: &WorktreeSpec) -> Result<Option<Worktree>, Error> {
+    if let Some(opened) = Worktree::open(env.checkout, spec)? {
+        return Ok(Some(opened));
+    }
+    let again = Worktree::recreate(env.checkout, spec)?;
+    // the branch may be one commit of ours ahead
+    let at = again.tip()?.unwrap_or_else(|| spec.start.clone());
+    match place::furnish(journal, env, &again, &at).await? {
+        place::Furnished::Ready(_) => Ok(Some(again)),
+        place::Furnished::Stopped => {
+            let cause = "stopped on request".to_owned();
+            journal.push(EventKind::TaskPaused { pause: Pause::Stopped, cause })?;
+            Ok(None)
+        }
     }
 }
 
-/// The task's branch, whether its worktree stands or not.
-fn handle(journal: &Journal, env: &Env<'_>, tip: &CommitId) -> Result<TaskBranch, Error> {
-    Ok(TaskBranch::new(env.checkout, &spec(journal, tip))?)
+/// The checkout of a task that works in place; none, and a gate, if it is not on the task's branch.
+fn in_place(journal: &mut Journal, env: &Env<'_>, spec: &WorktreeSpec) -> Result<Option<Worktree>, Error> {
+    let opened = Worktree::open_in_place(env.checkout, spec, &switch::kept(journal.task())?)?;
+    if opened.is_none() {
+        let cause = format!(
+            "the task works in place on {0}, and the checkout is not on it; `git switch {0}`, then resume",
+            spec.branch
+        );
+        gate(journal, &cause)?;
+    }
+    Ok(opened)
 }
 
 async fn current_hash(env: &Env<'_>, path: &str) -> Result<Option<Hash>, Error> {

@@ -6,17 +6,18 @@
 use super::{
     Error, act,
     env::{Env, head},
-    recover,
+    place, recover, switch,
 };
 use crate::{
     domain::{
+        checkout::Isolation,
         event::EventKind,
         id::IntentId,
         intent::{IntentKind, Status},
         outcome::{End, Handback, Outcome},
         task::Task,
     },
-    log::Journal,
+    log::{Journal, crash},
 };
 
 /// Records what `outcome` asks for and returns it.
@@ -35,14 +36,22 @@ pub(super) fn settle(journal: &mut Journal, env: &Env<'_>, outcome: Outcome) -> 
 
 fn complete(journal: &mut Journal, env: &Env<'_>, end: &End, cause: &str) -> Result<(), Error> {
     match end {
-        End::Handback => squash(journal, env)?,
-        End::Failed | End::Capped(_) | End::Dropped => discard(journal, env, end, cause)?,
+        End::Handback => {
+            squash(journal, env)?;
+            switch::back(journal, env, end, cause)?;
+        }
+        End::Failed | End::Capped(_) | End::Dropped => {
+            switch::back(journal, env, end, cause)?;
+            discard(journal, env, end, cause)?;
+        }
     }
     journal.push(EventKind::TaskEnded { end: end.clone(), cause: cause.to_owned() })?;
     journal.push(EventKind::IntentSettled { intent: IntentId::TASK })?;
-    if *end == End::Handback {
+    if *end == End::Handback && journal.task().started.isolation == Isolation::Worktree {
         let intent = act::open(journal, IntentKind::CleanUp)?;
+        crash::point("end.recorded");
         let done = env.worktree()?.remove_worktree();
+        crash::point("clean_up.done");
         recover::after_completion(journal, intent, "clean-up", done)?;
     }
     Ok(())
@@ -64,7 +73,9 @@ fn squash(journal: &mut Journal, env: &Env<'_>) -> Result<(), Error> {
     let worktree = env.worktree()?;
     let from = head(task)?;
     let to = worktree.squash_commit(&ready.snapshot, &from, &message(task, note), journal.clock().civil_ms())?;
+    crash::point("squash.commit");
     let intent = act::open(journal, IntentKind::Squash { from: from.clone(), to: to.clone() })?;
+    crash::point("squash.opened");
     worktree.squash_apply(&from, &to)?;
     journal.push(EventKind::IntentSettled { intent })?;
     Ok(())
@@ -79,7 +90,8 @@ fn discard(journal: &mut Journal, env: &Env<'_>, end: &End, cause: &str) -> Resu
     let tip = head(task)?;
     let intent =
         act::open(journal, IntentKind::Discard { tip: tip.clone(), end: end.clone(), cause: cause.to_owned() })?;
-    let done = env.worktree()?.discard(&tip);
+    crash::point("discard.opened");
+    let done = place::branch(journal.task(), env, &tip)?.discard(&tip);
     recover::after_completion(journal, intent, "discard", done)
 }
 

@@ -19,7 +19,7 @@ pub async fn run(journal: &mut Journal, env: &mut Env<'_>) -> Result<Outcome, Er
     loop {
         let now = Now { spent_ms: journal.spent_ms(), stop: env.stop.requested() };
         match next(journal.task(), now) {
-            Step::Prepare => prepare::prepare(journal, env)?,
+            Step::Prepare => prepare::prepare(journal, env).await?,
             Step::Recover(found) => recover::recover(journal, env, &found).await?,
             Step::Act(call) => act::act(journal, env, &call).await?,
             Step::Skip(call, why) => act::skip(journal, env, &call, why)?,

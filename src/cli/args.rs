@@ -7,7 +7,10 @@
 
 use std::{path::PathBuf, time::Duration};
 
-use clap::{ColorChoice, Parser, Subcommand, ValueEnum};
+use clap::{
+    ColorChoice, Parser, Subcommand, ValueEnum,
+    builder::{PossibleValuesParser, TypedValueParser},
+};
 use clap_complete::ArgValueCandidates;
 
 use super::{completions, manual};
@@ -16,7 +19,7 @@ use crate::{
         brief::Origin,
         settings::{Flags, units},
     },
-    domain::{caps::Money, role::RoleName},
+    domain::{caps::Money, checkout::Isolation, role::RoleName},
 };
 
 /// The command line, parsed.
@@ -149,7 +152,7 @@ pub struct Delegate {
     /// Require CMD to exit with 0; repeatable [check.commands: none]
     #[arg(long = "check", value_name = "CMD", value_parser = not_blank, value_hint = clap::ValueHint::CommandString)]
     checks: Vec<String>,
-    /// Run the checks that the repository's nisse.toml names
+    /// Run the checks and the setup that the repository's nisse.toml names
     #[arg(long)]
     trust_project: bool,
     /// Name the branch [nisse/<task>-<words of the brief>]
@@ -158,6 +161,9 @@ pub struct Delegate {
     /// Start from this commit, without unfinished work [the checkout as it is]
     #[arg(long, value_name = "REV", value_parser = not_blank)]
     pub base: Option<String>,
+    /// Work in a worktree or in-place, in the checkout itself [worktree]
+    #[arg(long, value_name = "WHERE", value_parser = isolation(), hide_possible_values = true)]
+    pub isolation: Option<Isolation>,
     /// Ask this model [roles.delegate]
     #[arg(long, value_name = "ALIAS", value_parser = not_blank, add = ArgValueCandidates::new(completions::aliases))]
     model: Option<String>,
@@ -246,6 +252,11 @@ impl Args {
             | Command::Man { .. } => common,
         }
     }
+}
+
+fn isolation() -> impl TypedValueParser<Value = Isolation> {
+    PossibleValuesParser::new(["worktree", "in-place"])
+        .map(|word| if word == "in-place" { Isolation::InPlace } else { Isolation::Worktree })
 }
 
 fn not_blank(text: &str) -> Result<String, String> {

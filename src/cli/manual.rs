@@ -55,13 +55,22 @@ The result:
   A branch with one commit (branch.history), and a note that says what
   changed, what is true now and what is next. `git merge` brings it home. A
   task that fails or reaches a cap leaves no branch; its commits stay under
-  refs/nisse/discarded. Your checkout is never touched.
+  refs/nisse/discarded. Your checkout is never touched, save in place.
+
+Where it works:
+  In a git worktree of its own, started from the checkout as it is; a folder
+  of the state directory, or of worktree.dir. Files that git ignores are not
+  in it: worktree.copy names some to copy (.env, node_modules), worktree.setup
+  a command to run first (npm ci). --isolation in-place works in the checkout
+  itself, for checkouts made for the job: it goes onto the task's branch, and
+  branch, index and unfinished work come back when the task has ended, however
+  it ends. One task at a time can.
 
 Checks:
   Run by nisse itself in the task's worktree, after the model says that it is
   done; all must exit with 0. They come from --check, else check.commands.
   Those in a repository's nisse.toml run only with --trust-project, since
-  they are commands that somebody else wrote.
+  they are commands that somebody else wrote; so does its worktree.setup.
 
 Exit status:
   0   handed back, and every check passed

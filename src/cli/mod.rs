@@ -29,7 +29,7 @@ use crate::{
         run::Watch,
         settings::Environment,
     },
-    domain::id::TaskId,
+    domain::{checkout::Isolation, id::TaskId},
 };
 
 /// Parses, resolves, dispatches, renders; returns the exit status.
@@ -81,7 +81,12 @@ async fn dispatch(args: &Args, manner: Manner) -> Result<u8, commands::Error> {
         Command::Delegate(delegate) => {
             let brief = brief::read(&delegate.brief(), std::io::stdin())?;
             let opened = open(args)?;
-            let delegation = Delegation { brief, branch: delegate.branch.clone(), base: delegate.base.clone() };
+            let delegation = Delegation {
+                brief,
+                branch: delegate.branch.clone(),
+                base: delegate.base.clone(),
+                isolation: delegate.isolation.unwrap_or(Isolation::Worktree),
+            };
             let work = |watch| commands::delegate::delegate(&opened, &delegation, watch);
             Ok(told(manner, &watched(manner, result::go_on, work).await?))
         }

@@ -30,6 +30,9 @@ pub fn advice(error: &Error) -> Option<String> {
             "declare input_cost_per_token and output_cost_per_token under [models.{alias:?}], or set no cost cap"
         )),
         Error::BranchTaken { .. } => Some("name another with --branch, or leave it out".to_owned()),
+        Error::BranchName { .. } => Some("see `git help check-ref-format`, or leave --branch out".to_owned()),
+        Error::WorktreeInside { .. } => Some("name a directory outside, such as \"..\"".to_owned()),
+        Error::BaseInPlace => Some("leave one of the two out".to_owned()),
         Error::Log(error) => Some(on_log(error).to_owned()),
         Error::NoLog { .. } | Error::Write { .. } => {
             Some("make it writable, or name another with --state-dir".to_owned())
@@ -51,6 +54,7 @@ fn on_cut(task: TaskId, error: &agent::Error) -> String {
         agent::Error::Globs(_) => Some("correct files.deny"),
         agent::Error::Host(_) => None,
         agent::Error::Upstream { trouble, .. } => Some(on_trouble(*trouble)),
+        agent::Error::Setup { .. } => Some("mend it or what it needs"),
         agent::Error::Bug(_) => Some("please report this"),
     };
     let mend = mend.map_or_else(String::new, |mend| format!("{mend}; "));
@@ -90,7 +94,7 @@ fn on_settings(error: &settings::Error) -> String {
         settings::Error::NoAddress => "set proxy.base_url in your settings, or NISSE_LLM_BASE_URL",
         settings::Error::NoRole(role) => return on_role(&BadRole::Unset(*role)),
         settings::Error::Untrusted { .. } => {
-            "read them, then give --trust-project; or say yourself what must pass, with --check"
+            "read what it names, then give --trust-project; or set it yourself (--check, or the variable of that setting)"
         }
         settings::Error::Token(error) => return on_token(error),
     };

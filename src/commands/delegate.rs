@@ -1,5 +1,7 @@
 //! `nisse delegate`: one bounded sub-task, on its own branch, ending in a handback note.
 
+use std::path::{Component, PathBuf};
+
 use super::{
     Error,
     open::Opened,
@@ -10,7 +12,7 @@ use super::{
 };
 use crate::{
     agent::roles,
-    domain::{checkout::Isolation, event::TaskStarted, model::PinnedModel, role::Role},
+    domain::{checkout::Isolation, event::TaskStarted, id::TaskId, model::PinnedModel, role::Role},
     log::{Journal, Subscriber},
     repo::{self, Checkout},
 };
@@ -24,6 +26,8 @@ pub struct Delegation {
     pub branch: Option<String>,
     /// The revision to start from, instead of the checkout as it is.
     pub base: Option<String>,
+    /// Where it works.
+    pub isolation: Isolation,
 }
 
 /// Starts a delegation with the configured proxy and works it.
@@ -62,7 +66,16 @@ pub(super) fn begin(
         Some(revision) => checkout.resolve_base(revision)?,
         None => checkout.base()?,
     };
-    let worktree = opened.state_dir().join("worktrees").join(id.to_string());
+    let worktree = match delegation.isolation {
+        Isolation::Worktree => worktree_path(opened, checkout, id)?,
+        Isolation::InPlace => {
+            if delegation.base.is_some() {
+                return Err(Error::BaseInPlace);
+            }
+            checkout.refuse_in_place(None)?;
+            checkout.root().to_owned()
+        }
+    };
     let started = TaskStarted {
         role: Role { fallbacks: settings.delegate.fallback.value == Fallback::Allow, ..roles::delegate() },
         brief: delegation.brief.clone(),
@@ -72,7 +85,10 @@ pub(super) fn begin(
         base,
         branch,
         worktree: opened.text_path(&worktree)?,
-        isolation: Isolation::Worktree,
+        isolation: delegation.isolation,
+        filters: checkout.filters().clone(),
+        copy: settings.copied()?.to_vec(),
+        setup: settings.setup()?.map(str::to_owned),
         checks,
         command_time_ms: settings.command_time_ms(),
         deny: settings.files.denied(),
@@ -85,8 +101,31 @@ pub(super) fn begin(
 
 /// A branch name that is not taken.
 fn free_branch(checkout: &Checkout, name: &str) -> Result<String, Error> {
-    if checkout.branch_exists(name)? {
-        return Err(Error::BranchTaken { name: name.to_owned() });
+    if !checkout.is_branch_name(name)? {
+        return Err(Error::BranchName { name: name.to_owned() });
     }
-    Ok(name.to_owned())
+    match checkout.branch_in_the_way(name)? {
+        Some(taken) => Err(Error::BranchTaken { name: name.to_owned(), taken }),
+        None => Ok(name.to_owned()),
+    }
+}
+
+/// Where the task's worktree is made.
+fn worktree_path(opened: &Opened, checkout: &Checkout, id: TaskId) -> Result<PathBuf, Error> {
+    let Some(dir) = &opened.settings.worktree.dir.value else {
+        return Ok(opened.state_dir().join("worktrees").join(id.to_string()));
+    };
+    // the checkout's path has no links, so that `..` can be taken as it is written
+    let mut place = PathBuf::new();
+    for part in checkout.root().join(dir).components() {
+        match part {
+            Component::ParentDir => drop(place.pop()),
+            Component::CurDir => {}
+            Component::Prefix(_) | Component::RootDir | Component::Normal(_) => place.push(part),
+        }
+    }
+    if [checkout.root(), checkout.git_dir(), checkout.common_dir()].iter().any(|inside| place.starts_with(inside)) {
+        return Err(Error::WorktreeInside { dir: place });
+    }
+    Ok(place.join(id.to_string()))
 }

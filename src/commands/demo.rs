@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{
     adapters::demo::{ALIAS, Server, Step},
-    domain::id::CommitId,
+    domain::{checkout::Isolation, id::CommitId},
     repo::scratch,
 };
 
@@ -94,7 +94,7 @@ pub async fn demo(environment: &Environment, scratch: &Scratch, watch: Watch) ->
         .with("NISSE_ROLE_DELEGATE", ALIAS);
     let flags = Flags { state_dir: Some(scratch.state.clone()), checks: vec![CHECK.to_owned()], ..Flags::default() };
     let opened = Opened::new(environment, &flags, &scratch.repo)?;
-    let delegation = Delegation { brief: BRIEF.to_owned(), branch: None, base: None };
+    let delegation = Delegation { brief: BRIEF.to_owned(), branch: None, base: None, isolation: Isolation::Worktree };
     let result = delegate(&opened, &delegation, watch).await?;
     let patch = match (&result.snapshot, &result.head) {
         (Some(from), Some(to)) => opened.checkout()?.diff(&CommitId(from.clone()), &CommitId(to.clone()))?.patch,

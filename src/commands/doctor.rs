@@ -209,6 +209,9 @@ async fn connect(settings: &Settings, environment: &Environment, checks: &mut Ve
                 | Error::Roles(_)
                 | Error::Unpriced { .. }
                 | Error::BranchTaken { .. }
+                | Error::BranchName { .. }
+                | Error::WorktreeInside { .. }
+                | Error::BaseInPlace
                 | Error::Log(_)
                 | Error::NoLog { .. }
                 | Error::Cut { .. }

@@ -42,12 +42,29 @@ pub enum Error {
     /// The repository.
     #[error(transparent)]
     Repo(#[from] repo::Error),
-    /// `--branch` names one that is there.
-    #[error("there is a branch {name:?} already")]
+    /// `--branch` names one that cannot be made beside one that is there.
+    #[error("no branch {name:?} can be made: there is a branch {taken:?} already")]
     BranchTaken {
-        /// Which.
+        /// Which was to be made.
+        name: String,
+        /// Which is there: the same, one above it, one below it.
+        taken: String,
+    },
+    /// `--branch` names what no branch can be called.
+    #[error("no branch can be called {name:?}")]
+    BranchName {
+        /// The name.
         name: String,
     },
+    /// `worktree.dir` lies where worktrees would be in the way.
+    #[error("worktree.dir is {}, which lies in the checkout or in its git directory", dir.display())]
+    WorktreeInside {
+        /// The directory.
+        dir: PathBuf,
+    },
+    /// A task in place starts from the checkout as it is.
+    #[error("--base names another start than the checkout, and a task in place starts from the checkout as it is")]
+    BaseInPlace,
     /// The log.
     #[error(transparent)]
     Log(#[from] log::Error),

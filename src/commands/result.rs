@@ -149,7 +149,8 @@ impl TaskResult {
             snapshot: ready.map(|ready| ready.snapshot.0.clone()),
             dirty: ready.is_some_and(|ready| ready.dirty),
             head: task.head.as_ref().map(|head| head.0.clone()),
-            worktree: (stands && Path::new(&started.worktree).exists()).then(|| started.worktree.clone()),
+            worktree: (stands && task.gave_back().is_none() && Path::new(&started.worktree).exists())
+                .then(|| started.worktree.clone()),
             artifacts: diff.iter().flat_map(|diff| diff.files.iter().map(|file| file.path.clone())).collect(),
             diffstat: diff.map(|diff| DiffStat {
                 files: diff.files.len(),
@@ -207,6 +208,12 @@ fn notices(task: &Task, outcome: &Outcome, discard: Option<Status>) -> Vec<Strin
         notices.push(format!(
             "the worktree {} could not be removed; `nisse resume {}` tries again",
             task.started.worktree, task.id
+        ));
+    }
+    if matches!(outcome, Outcome::Paused { .. }) && task.switched().is_some() && task.gave_back().is_none() {
+        notices.push(format!(
+            "the checkout is on the task's branch {} until the task ends; `nisse resume {}` goes on",
+            task.started.branch, task.id
         ));
     }
     notices.extend(who_answered(task));

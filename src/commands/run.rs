@@ -41,6 +41,7 @@ pub async fn run(
     mut journal: Journal,
     watch: Watch,
 ) -> Result<TaskResult, Error> {
+    let checkout = &checkout.clone().with_filters(&journal.task().started.filters);
     let host = Local::new(Path::new(&journal.task().started.worktree), opened.environment.variables());
     let mut secrets = secrets.to_vec();
     secrets.extend(opened.passed_secrets());

@@ -152,6 +152,13 @@ impl Files {
 pub struct Worktree {
     /// Untracked files over this many bytes are not carried into the task's worktree.
     pub max_untracked: Sourced<u64>,
+    /// Where worktrees are made, relative to the checkout; none for the state directory.
+    pub dir: Sourced<Option<PathBuf>>,
+    /// Globs of ignored files that are copied; read them through [`Settings::copied`], which asks whether they are
+    /// trusted.
+    copy: Sourced<Vec<String>>,
+    /// A command that makes a worktree fit for work; read it through [`Settings::setup`].
+    setup: Sourced<Option<String>>,
 }
 
 /// `[branch]`.
@@ -219,12 +226,40 @@ impl Settings {
     /// # Errors
     /// [`Error::Untrusted`] if they come from the repository and `--trust-project` was not given.
     pub fn checks(&self) -> Result<&[String], Error> {
-        match &self.check_commands.source {
+        self.trusted(&self.check_commands, "check commands, which run as you", Clone::clone).map(Vec::as_slice)
+    }
+
+    /// Globs of ignored files that are copied into a task's worktree.
+    ///
+    /// # Errors
+    /// As [`Settings::checks`]: what is copied, a model's commands see.
+    pub fn copied(&self) -> Result<&[String], Error> {
+        let what = "ignored files to copy, which a model's commands would see";
+        self.trusted(&self.worktree.copy, what, Clone::clone).map(Vec::as_slice)
+    }
+
+    /// The command that makes a task's worktree fit for work.
+    ///
+    /// # Errors
+    /// As [`Settings::checks`].
+    pub fn setup(&self) -> Result<Option<&str>, Error> {
+        let shown = |setup: &Option<String>| setup.iter().cloned().collect();
+        self.trusted(&self.worktree.setup, "a setup command, which runs as you", shown).map(Option::as_deref)
+    }
+
+    /// A value that a repository may name and only the person may let through.
+    fn trusted<'a, T>(
+        &self,
+        value: &'a Sourced<T>,
+        what: &'static str,
+        shown: impl Fn(&T) -> Vec<String>,
+    ) -> Result<&'a T, Error> {
+        match &value.source {
             Source::Project { path, line } if !self.trust_project => {
-                Err(Error::Untrusted { path: path.clone(), line: *line, commands: self.check_commands.value.clone() })
+                Err(Error::Untrusted { path: path.clone(), line: *line, what, named: shown(&value.value) })
             }
             Source::Default | Source::File { .. } | Source::Project { .. } | Source::Env(_) | Source::Flag(_) => {
-                Ok(&self.check_commands.value)
+                Ok(&value.value)
             }
         }
     }

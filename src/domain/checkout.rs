@@ -22,4 +22,6 @@ pub struct Base {
 pub enum Isolation {
     /// In a git worktree of its own, on a branch of its own.
     Worktree,
+    /// In the checkout itself, which goes onto the task's branch and back at the end.
+    InPlace,
 }

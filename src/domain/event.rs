@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     caps::Caps,
     checkout::{Base, Isolation},
+    filters::Filters,
     id::{CallId, CommitId, Hash, IntentId, TaskId},
     intent::IntentKind,
     message::Reply,
@@ -40,6 +41,17 @@ pub enum EventKind {
     SpanStarted {
         /// Why, in one line.
         cause: String,
+    },
+    /// The setup command ran, before the worktree was ready or because it was made again.
+    SetupRan {
+        /// The command line.
+        command: String,
+        /// Exit status; none if it was ended by a signal or a limit.
+        status: Option<i32>,
+        /// The end of its output.
+        output_tail: String,
+        /// How long it took, in milliseconds.
+        duration_ms: u64,
     },
     /// Snapshot and worktree stand.
     WorktreeReady {
@@ -192,6 +204,12 @@ pub struct TaskStarted {
     pub worktree: String,
     /// How it stands apart from the checkout.
     pub isolation: Isolation,
+    /// The content filters that were configured; no other runs.
+    pub filters: Filters,
+    /// Globs of ignored files that are copied into the worktree.
+    pub copy: Vec<String>,
+    /// A command that makes the worktree fit for work.
+    pub setup: Option<String>,
     /// Command lines that must all exit 0 for success.
     pub checks: Vec<String>,
     /// A command's time limit, in milliseconds.

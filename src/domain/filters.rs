@@ -5,13 +5,14 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The parts of a filter that git looks at.
 const PARTS: [&str; 4] = ["clean", "smudge", "process", "required"];
 
 /// Content filters by name, each with its settings.
-#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct Filters(BTreeMap<String, BTreeMap<String, String>>);
 

@@ -107,8 +107,8 @@ impl Task {
     /// The effect of a legal event.
     fn take(&mut self, kind: &EventKind, at_ms: u64) {
         match kind {
-            // a task's first event is `begin`'s, and the table allows it nowhere else
-            EventKind::TaskStarted(_) => {}
+            // a task's first event is `begin`'s, and the table allows it nowhere else; of the setup nothing is decided
+            EventKind::TaskStarted(_) | EventKind::SetupRan { .. } => {}
             EventKind::SpanStarted { .. } => {
                 self.lose_request();
                 // whoever goes on with a task that rested may have seen to the window meanwhile

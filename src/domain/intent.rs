@@ -57,6 +57,30 @@ pub enum IntentKind {
     },
     /// The worktree of a settled task goes; its branch stays.
     CleanUp,
+    /// The checkout goes onto the task's branch, or back to where its person had it; only where a task works in place.
+    CheckoutSwitch {
+        /// Which way.
+        way: Way,
+        /// The commit that keeps what the checkout was: where HEAD stood, the index.
+        kept: CommitId,
+        /// Its files, as a commit.
+        snapshot: CommitId,
+    },
+}
+
+/// Which way a checkout goes.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Way {
+    /// Onto the task's branch; no file changes.
+    There,
+    /// Back: branch, index and unfinished work.
+    Back {
+        /// How the task ends with it: decided when the checkout was given back, and not again.
+        end: End,
+        /// Why, in one line.
+        cause: String,
+    },
 }
 
 impl IntentKind {
@@ -65,7 +89,9 @@ impl IntentKind {
     pub fn call(&self) -> Option<&CallId> {
         match self {
             Self::FileEdit { call, .. } | Self::Command { call, .. } | Self::Check { call } => Some(call),
-            Self::Task | Self::Squash { .. } | Self::Discard { .. } | Self::CleanUp => None,
+            Self::Task | Self::Squash { .. } | Self::Discard { .. } | Self::CleanUp | Self::CheckoutSwitch { .. } => {
+                None
+            }
         }
     }
 
@@ -74,9 +100,12 @@ impl IntentKind {
     pub fn outlives_completion(&self) -> bool {
         match self {
             Self::Discard { .. } | Self::CleanUp => true,
-            Self::Task | Self::FileEdit { .. } | Self::Command { .. } | Self::Check { .. } | Self::Squash { .. } => {
-                false
-            }
+            Self::Task
+            | Self::FileEdit { .. }
+            | Self::Command { .. }
+            | Self::Check { .. }
+            | Self::Squash { .. }
+            | Self::CheckoutSwitch { .. } => false,
         }
     }
 }

@@ -80,6 +80,9 @@ pub fn next(task: &Task, now: Now) -> Step {
     if let Some(step) = after_discard(task) {
         return step;
     }
+    if let Some((end, cause)) = task.gave_back() {
+        return ended(end.clone(), cause);
+    }
     if task.uninspected {
         return Step::Recover(Recovery::Worktree);
     }
@@ -116,7 +119,8 @@ fn after_discard(task: &Task) -> Option<Step> {
         | IntentKind::Command { .. }
         | IntentKind::Check { .. }
         | IntentKind::Squash { .. }
-        | IntentKind::CleanUp => None,
+        | IntentKind::CleanUp
+        | IntentKind::CheckoutSwitch { .. } => None,
     })
 }
 

@@ -1,9 +1,10 @@
 //! Where a task stands, and which events may follow: the task's transition table.
 
 use super::{
+    checkout::Isolation,
     event::EventKind,
     id::{CallId, IntentId},
-    intent::{self, IntentKind, Move},
+    intent::{self, IntentKind, Move, Way},
     outcome::End,
     task::Task,
 };
@@ -34,6 +35,7 @@ pub fn is_legal(task: &Task, kind: &EventKind) -> Result<(), String> {
     match kind {
         EventKind::TaskStarted(_)
         | EventKind::SpanStarted { .. }
+        | EventKind::SetupRan { .. }
         | EventKind::WorktreeReady { .. }
         | EventKind::RequestWithheld { .. }
         | EventKind::Nudged { .. }
@@ -102,6 +104,7 @@ fn phase_allows(phase: Phase, kind: &EventKind) -> bool {
         EventKind::TaskStarted(_) => false,
         EventKind::SpanStarted { .. } => true,
         EventKind::WorktreeReady { .. } => phase == Preparing,
+        EventKind::SetupRan { .. } => matches!(phase, Preparing | Idle | Acting),
         EventKind::RequestEnded { .. } | EventKind::ReplyReceived { .. } => phase == Asking,
         EventKind::Nudged { .. }
         | EventKind::ToolResult(_)
@@ -109,7 +112,7 @@ fn phase_allows(phase: Phase, kind: &EventKind) -> bool {
         | EventKind::CheckRan { .. }
         | EventKind::TurnEnded { .. } => phase == Acting,
         EventKind::IntentOpened { .. } | EventKind::IntentSettled { .. } | EventKind::IntentAbandoned { .. } => {
-            matches!(phase, Idle | Acting | Ended)
+            matches!(phase, Preparing | Idle | Acting | Ended)
         }
         EventKind::Recovered { .. } => !matches!(phase, Asking | Paused),
         EventKind::TaskPaused { .. } => matches!(phase, Preparing | Idle | Acting),
@@ -142,6 +145,13 @@ fn may_open(task: &Task, phase: Phase, id: IntentId, kind: &IntentKind) -> Resul
             in_phase(phase, Phase::Idle)
         }
         IntentKind::CleanUp => in_phase(phase, Phase::Ended),
+        IntentKind::CheckoutSwitch { way, .. } => {
+            no_pending_intent(task)?;
+            if task.started.isolation != Isolation::InPlace {
+                return Err("the checkout of a task with a worktree of its own is left alone".to_owned());
+            }
+            in_phase(phase, if *way == Way::There { Phase::Preparing } else { Phase::Idle })
+        }
     }
 }
 
@@ -198,6 +208,7 @@ pub fn name(kind: &EventKind) -> &'static str {
     match kind {
         EventKind::TaskStarted(_) => "task_started",
         EventKind::SpanStarted { .. } => "span_started",
+        EventKind::SetupRan { .. } => "setup_ran",
         EventKind::WorktreeReady { .. } => "worktree_ready",
         EventKind::RequestSent { .. } => "request_sent",
         EventKind::RequestEnded { .. } => "request_ended",

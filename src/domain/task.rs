@@ -6,7 +6,7 @@ use super::{
     caps::Spend,
     event::{ResultStatus, TaskStarted, ToolResult},
     id::{CallId, CommitId, Hash, IntentId, TaskId},
-    intent::{Intent, Status},
+    intent::{Intent, IntentKind, Status, Way},
     message::{Call, Reply, Stop},
     outcome::{End, Handback, Outcome, Pause},
     phase::Phase,
@@ -191,6 +191,30 @@ impl Task {
     /// Pending intents but the task's own, oldest first.
     pub fn pending_intents(&self) -> impl Iterator<Item = &Intent> {
         self.intents.iter().filter(|intent| intent.status == Status::Pending && intent.id != IntentId::TASK)
+    }
+
+    /// Where a task that works in place has the checkout: the last switch that was begun and not taken back.
+    #[must_use]
+    pub fn switched(&self) -> Option<&Intent> {
+        let switches = self.intents.iter().filter(|intent| matches!(intent.kind, IntentKind::CheckoutSwitch { .. }));
+        switches.rev().find(|intent| intent.status != Status::Abandoned)
+    }
+
+    /// How a task that worked in place ends, and why, once it has given the checkout back.
+    #[must_use]
+    pub fn gave_back(&self) -> Option<(&End, &str)> {
+        let intent = self.switched().filter(|intent| intent.status == Status::Settled)?;
+        match &intent.kind {
+            IntentKind::CheckoutSwitch { way: Way::Back { end, cause }, .. } => Some((end, cause)),
+            IntentKind::CheckoutSwitch { way: Way::There, .. }
+            | IntentKind::Task
+            | IntentKind::FileEdit { .. }
+            | IntentKind::Command { .. }
+            | IntentKind::Check { .. }
+            | IntentKind::Squash { .. }
+            | IntentKind::Discard { .. }
+            | IntentKind::CleanUp => None,
+        }
     }
 
     /// The first call of the open turn that has no answer.

@@ -8,6 +8,7 @@
 //! - Files of the database are only touched through `SQLite` while it is open; all are private to their owner.
 
 mod codec;
+pub mod crash;
 mod journal;
 mod lock;
 mod open;

@@ -8,7 +8,13 @@ use super::{
     io_error,
     worktree::{refuse_elsewhere, remove},
 };
-use crate::domain::id::{CommitId, TaskId};
+use crate::{
+    domain::{
+        checkout::Isolation,
+        id::{CommitId, TaskId},
+    },
+    log::crash,
+};
 
 /// The longest branch name, in bytes.
 const LONGEST: usize = 60;
@@ -56,6 +62,7 @@ pub struct TaskBranch {
     /// The worktree's directory, its parent without links.
     pub(super) path: PathBuf,
     pub(super) name: String,
+    pub(super) isolation: Isolation,
 }
 
 impl TaskBranch {
@@ -67,7 +74,13 @@ impl TaskBranch {
         std::fs::create_dir_all(parent).map_err(io_error("make", parent))?;
         // git registers worktrees by their real paths
         let parent = parent.canonicalize().map_err(io_error("find", parent))?;
-        Ok(Self { checkout: checkout.clone(), task: spec.task, path: parent.join(name), name: spec.branch.clone() })
+        Ok(Self {
+            checkout: checkout.clone(),
+            task: spec.task,
+            path: parent.join(name),
+            name: spec.branch.clone(),
+            isolation: spec.isolation,
+        })
     }
 
     /// Its name, without `refs/heads/`.
@@ -117,7 +130,9 @@ impl TaskBranch {
             return Err(Error::BranchMoved { branch: self.name.clone(), expected: from.clone(), found });
         };
         let call = self.checkout.git().call(["update-ref", "--stdin"]);
-        call.input(format!("start\n{keep}{moves}commit\n").into_bytes()).run().map(drop)
+        call.input(format!("start\n{keep}{moves}commit\n").into_bytes()).run()?;
+        crash::point("squash.applied");
+        Ok(())
     }
 
     /// Gives the task's work up: `tip` is kept under `refs/nisse/discarded/<task>`, worktree and branch go. Done
@@ -134,11 +149,14 @@ impl TaskBranch {
         if self.checkout.store().reference(&kept)?.as_ref() != Some(tip) {
             self.checkout.git().call(["update-ref", &kept, &tip.0]).run()?;
         }
+        crash::point("discard.kept");
         remove(self)?;
-        match found {
-            Some(found) => self.delete(&found),
-            None => Ok(()),
+        crash::point("discard.worktree");
+        if let Some(found) = found {
+            self.delete(&found)?;
         }
+        crash::point("discard.branch");
+        Ok(())
     }
 
     /// Takes the worktree of a settled task away; the branch stays, free to be checked out. Gone already is as good.
@@ -166,7 +184,7 @@ impl Worktree {
             return elsewhere(found);
         }
         let name = format!("refs/heads/{}", branch.name);
-        match self.store()?.move_ref(&self.git()?, &name, from, to) {
+        match self.store().move_ref(&self.git()?, &name, from, to) {
             Ok(()) => Ok(()),
             Err(error) => match branch.tip()? {
                 // somebody was faster

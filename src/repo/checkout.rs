@@ -142,14 +142,7 @@ impl Checkout {
     /// progress, conflicts are unresolved. Each sentence says the way on.
     pub fn ready(&self) -> Result<(), Error> {
         let refused = |why: String| Err(Error::Refused { checkout: self.root.clone(), why });
-        let lock = self.git_dir.join("index.lock");
-        if let Ok(found) = lock.symlink_metadata() {
-            let age = found.modified().ok().and_then(|time| time.elapsed().ok()).map_or(0, |age| age.as_secs());
-            return refused(format!(
-                "{} is there, {age} s old: another git is at work, or died; if none is, remove the file",
-                lock.display()
-            ));
-        }
+        self.refuse_index_lock()?;
         if let Some(what) = self.in_progress()? {
             return refused(format!("{what} is in progress; finish or abort it, then try again"));
         }
@@ -170,6 +163,18 @@ impl Checkout {
         Ok(())
     }
 
+    /// Refuses a checkout whose index another git holds, or held when it died: it is not ours to remove.
+    pub(super) fn refuse_index_lock(&self) -> Result<(), Error> {
+        let lock = self.git_dir.join("index.lock");
+        let Ok(found) = lock.symlink_metadata() else { return Ok(()) };
+        let age = found.modified().ok().and_then(|time| time.elapsed().ok()).map_or(0, |age| age.as_secs());
+        let why = format!(
+            "{} is there, {age} s old: another git is at work, or died; if none is, remove the file",
+            lock.display()
+        );
+        Err(Error::Refused { checkout: self.root.clone(), why })
+    }
+
     /// What is going on in the checkout (`a merge`), if anything is that leaves its files half done.
     fn in_progress(&self) -> Result<Option<&'static str>, Error> {
         let told = [
@@ -184,7 +189,9 @@ impl Checkout {
         }
     }
 
-    pub(super) fn common_dir(&self) -> &Path {
+    /// The git directory that all worktrees of the repository share.
+    #[must_use]
+    pub fn common_dir(&self) -> &Path {
         &self.common_dir
     }
 

@@ -12,7 +12,10 @@ use super::{
     staging::Staging,
     store::Standing,
 };
-use crate::domain::id::{CallId, CommitId, TaskId};
+use crate::{
+    domain::id::{CallId, CommitId, TaskId},
+    log::crash,
+};
 
 /// What a checkpoint is made of.
 #[derive(Clone, Debug)]
@@ -44,6 +47,7 @@ impl Worktree {
     /// Commits what changed onto the branch; none where nothing did. Ignored paths and artefacts are not part of it,
     /// also where they are named. Done again, it gives the same commit.
     pub fn checkpoint(&self, request: &CheckpointRequest<'_>) -> Result<Option<CommitId>, Error> {
+        crash::point("checkpoint.begun");
         self.verify()?;
         let git = self.git()?;
         self.plain_index(&git, request.parent)?;
@@ -62,21 +66,24 @@ impl Worktree {
         let holds = |path: &Path| path.symlink_metadata().is_ok_and(|found| found.is_file() || found.is_symlink());
         let (changed, gone): (Vec<_>, Vec<_>) =
             paths.into_iter().partition(|path| holds(&self.path().join(path)) && !staging.behind_a_link(path));
-        let store = self.store()?;
+        let store = self.store();
         let tree = store.stage(&git, self.path(), &changed, &gone)?;
+        crash::point("checkpoint.staged");
         if store.tree(request.parent)? == tree {
             return Ok(None);
         }
         let (name, email) = self.checkout().identity();
         let author = Author { name, email, at_ms: request.at_ms };
         let commit = store.commit(&git, &tree, request.parent, &message(request), &author)?;
+        crash::point("checkpoint.commit");
         self.move_branch(request.parent, &commit)?;
+        crash::point("checkpoint.branch");
         Ok(Some(commit))
     }
 
     /// The call whose checkpoint `commit` is, if it is one of `task`'s.
     pub fn commit_is_ours(&self, commit: &CommitId, task: TaskId) -> Result<Option<CallId>, Error> {
-        let Some(message) = self.store()?.message(commit)? else { return Ok(None) };
+        let Some(message) = self.store().message(commit)? else { return Ok(None) };
         // trailers are the last paragraph; the first is the subject
         let Some((_, trailers)) = message.trim_end().rsplit_once("\n\n") else { return Ok(None) };
         let value = |key: &str| trailers.lines().find_map(|line| line.strip_prefix(key)).map(str::to_owned);
@@ -90,7 +97,7 @@ impl Worktree {
         if named.is_empty() {
             return Ok(Vec::new());
         }
-        let standings = self.store()?.standing(named)?;
+        let standings = self.store().standing(named)?;
         let is_ignored = |(path, standing): &(&String, Standing)| match standing {
             Standing::Tracked => false,
             Standing::Ignored => true,
@@ -102,7 +109,7 @@ impl Worktree {
     /// Makes sure that the index can be trusted: there, readable, and without marks that hide paths from git.
     pub(super) fn plain_index(&self, git: &Git, commit: &CommitId) -> Result<(), Error> {
         let index = self.git_dir().join("index");
-        if index.is_file() && self.store()?.index_is_plain()? {
+        if index.is_file() && self.store().index_is_plain()? {
             return Ok(());
         }
         if let Err(error) = std::fs::remove_file(&index)
@@ -112,20 +119,20 @@ impl Worktree {
         }
         git.call(["read-tree", commit.0.as_str()]).limit(LONG).run()?;
         if self.checkout().formats().sparse {
-            self.mark_left_out(git)?;
+            mark_left_out(git)?;
         }
         Ok(())
     }
+}
 
-    /// Marks the paths of a new index that a sparse checkout leaves out: they would look deleted.
-    fn mark_left_out(&self, git: &Git) -> Result<(), Error> {
-        let all = git.call(["ls-files", "-z"]).limit(LONG).run()?;
-        let within = git.call(["sparse-checkout", "check-rules", "-z"]).limit(LONG).input(all.clone()).parts()?;
-        let within: std::collections::BTreeSet<_> = within.into_iter().collect();
-        let left_out = all.split_inclusive(|byte| *byte == 0).filter(|path| !within.contains(&path[..path.len() - 1]));
-        let input = left_out.flatten().copied().collect();
-        git.call(["update-index", "-z", "--skip-worktree", "--stdin"]).limit(LONG).input(input).run().map(drop)
-    }
+/// Marks the paths of a new index that a sparse checkout leaves out: they would look deleted.
+fn mark_left_out(git: &Git) -> Result<(), Error> {
+    let all = git.call(["ls-files", "-z"]).limit(LONG).run()?;
+    let within = git.call(["sparse-checkout", "check-rules", "-z"]).limit(LONG).input(all.clone()).parts()?;
+    let within: std::collections::BTreeSet<_> = within.into_iter().collect();
+    let left_out = all.split_inclusive(|byte| *byte == 0).filter(|path| !within.contains(&path[..path.len() - 1]));
+    let input = left_out.flatten().copied().collect();
+    git.call(["update-index", "-z", "--skip-worktree", "--stdin"]).limit(LONG).input(input).run().map(drop)
 }
 
 /// A checkpoint's message: the subject on one line, and the trailers by which recovery knows it.

@@ -8,8 +8,6 @@ use crate::domain::filters::Filters;
 pub(super) struct Formats {
     /// It is a sparse checkout.
     pub(super) sparse: bool,
-    /// It is a partial clone: objects may be missing.
-    pub(super) partial: bool,
     /// A ref is a file, as against reftable.
     pub(super) refs_in_files: bool,
     /// libgit2 refuses it, or reads it wrongly: the git program does everything.
@@ -53,7 +51,7 @@ impl Configuration {
         let refs_in_files = self.last("extensions.refstorage").is_none_or(|storage| storage == "files");
         let sha1 = self.last("extensions.objectformat").is_none_or(|format| format == "sha1");
         let two = self.last("extensions.compatobjectformat").is_some();
-        Formats { sparse, partial, refs_in_files, by_program: sparse || partial || !refs_in_files || !sha1 || two }
+        Formats { sparse, refs_in_files, by_program: sparse || partial || !refs_in_files || !sha1 || two }
     }
 
     /// The content filters that it defines.

@@ -3,7 +3,8 @@
 //! What always holds:
 //!
 //! - The caller's HEAD, branches, index, stash and files stay byte for byte what they were. In its `.git` only objects,
-//!   `refs/heads/nisse/…`, `refs/nisse/…` and the task's worktree entry come and go.
+//!   `refs/heads/nisse/…`, `refs/nisse/…` and the task's worktree entry come and go. A task that works in place gives
+//!   them back at its end.
 //! - Objects are on disk before a ref names them, and a ref moves by compare-and-swap only.
 //! - Each step that an intent stands for may be done twice, or again after it was half done, with the same end.
 //! - Nothing runs that a repository's configuration names, no hooks, signing, fsmonitor, external diff; only content
@@ -15,12 +16,15 @@
 //! be wrong. `store` is the face of both for reads and for checkpoints, which the library (libgit2) makes in process.
 
 mod branch;
+mod by_others;
 mod checkout;
 mod checkpoint;
 mod configuration;
+mod copied;
 mod diff;
 mod excludes;
 pub mod git;
+mod in_place;
 mod restore;
 pub mod scratch;
 mod snapshot;

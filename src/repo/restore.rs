@@ -12,7 +12,7 @@ use super::{
     io_error,
     staging::{Staging, paths},
 };
-use crate::domain::id::CommitId;
+use crate::domain::{checkout::Isolation, id::CommitId};
 
 impl Worktree {
     /// Makes index and files those of `commit`; untracked files go, and repositories inside. Ignored files and
@@ -25,6 +25,10 @@ impl Worktree {
         reset()?;
         self.remove_new_rules(&git)?;
 
+        if self.branch().isolation == Isolation::InPlace {
+            self.remove_untracked(&git)?;
+            return reset().map(drop);
+        }
         let changes = Staging { git: &git, root: self.path(), index: None }.changes()?;
         let mut call = git.call(["clean", "-ffdq"]);
         for pattern in excludes::patterns() {
@@ -36,6 +40,22 @@ impl Worktree {
         call.limit(LONG).run()?;
         // where a directory had become a link, the first time looked through it and found its files in order
         reset().map(drop)
+    }
+
+    /// Removes what is untracked in a checkout: the files, and the directories that they leave empty. Directories that
+    /// were empty before are the person's.
+    fn remove_untracked(&self, git: &Git) -> Result<(), Error> {
+        let changes = Staging { git, root: self.path(), index: None }.changes()?;
+        for path in changes.untracked.iter().chain(&changes.repositories) {
+            let place = self.path().join(path);
+            remove_tree_or_file(&place)?;
+            for above in path.ancestors().skip(1).take_while(|above| !above.as_os_str().is_empty()) {
+                if std::fs::remove_dir(self.path().join(above)).is_err() {
+                    break;
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Removes untracked `.gitignore` files: one that holds `*` would hide what came with it. Those in places that the
@@ -59,6 +79,16 @@ impl Worktree {
             rest = later;
         }
         Ok(())
+    }
+}
+
+fn remove_tree_or_file(path: &Path) -> Result<(), Error> {
+    if path.symlink_metadata().is_ok_and(|found| found.is_dir()) {
+        return super::worktree::remove_tree(path);
+    }
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(io_error("remove", path)(error)),
+        Ok(()) | Err(_) => Ok(()),
     }
 }
 

@@ -52,6 +52,8 @@ pub struct Snapshot {
     pub commit: CommitId,
     /// It holds unfinished work.
     pub dirty: bool,
+    /// It holds all files that git does not ignore.
+    pub complete: bool,
     /// What was not carried, in sentences.
     pub notices: Vec<String>,
 }
@@ -69,7 +71,9 @@ impl Checkout {
     pub fn snapshot(&self, request: &SnapshotRequest<'_>) -> Result<Snapshot, Error> {
         self.ready()?;
         let snapshot = match (&request.base.commit, request.base.explicit) {
-            (Some(commit), true) => Snapshot { commit: commit.clone(), dirty: false, notices: Vec::new() },
+            (Some(commit), true) => {
+                Snapshot { commit: commit.clone(), dirty: false, complete: true, notices: Vec::new() }
+            }
             (Some(_), false) | (None, _) => self.snapshot_of_files(request)?,
         };
         let unknown: Vec<_> =
@@ -109,6 +113,7 @@ impl Checkout {
         notices.extend(listed("not carried over, because they are too large and untracked", &large));
         notices.extend(listed("not carried over, because they are repositories of their own", &repositories));
         notices.extend(listed("not carried over, because git is told not to look at them", &self.hidden_edits()?));
+        let complete = notices.is_empty();
         notices
             .extend(listed("not carried over, because they lie in submodules: changes in", &self.submodule_changes()?));
 
@@ -117,14 +122,14 @@ impl Checkout {
         if let Some(base) = &request.base.commit
             && self.store().tree(base)? == tree
         {
-            return Ok(Snapshot { commit: base.clone(), dirty: false, notices });
+            return Ok(Snapshot { commit: base.clone(), dirty: false, complete, notices });
         }
         let dirty = request.base.commit.is_some() || !EMPTY_TREES.contains(&&*tree);
         let author = Author { name: "nisse", email: "nisse@localhost", at_ms: request.at_ms };
         let message = format!("{SUBJECT}\n\nNisse-Task: {}\n", request.task);
         let parents: Vec<_> = request.base.commit.iter().collect();
         let commit = commit_tree(self.git(), &tree, &parents, &message, &author)?;
-        Ok(Snapshot { commit, dirty, notices })
+        Ok(Snapshot { commit, dirty, complete, notices })
     }
 
     /// Reads HEAD and the index; the index is copied with its time, because git compares that with the files' times to

@@ -24,7 +24,7 @@ impl Worktree {
     /// which stay empty.
     pub fn fill_submodules(&self, commit: &CommitId) -> Result<Vec<String>, Error> {
         let (mut filled, mut empty) = (Vec::new(), Vec::new());
-        for submodule in self.store()?.submodules(commit)? {
+        for submodule in self.store().submodules(commit)? {
             let path = Path::new(OsStr::from_bytes(&submodule.path));
             let is_filled = self.fill(path, &submodule.commit)?;
             if is_filled { &mut filled } else { &mut empty }.push(shown(path));

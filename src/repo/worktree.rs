@@ -17,7 +17,10 @@ use super::{
     staging::{Staging, paths, shown},
     store::Store,
 };
-use crate::domain::id::{CommitId, TaskId};
+use crate::domain::{
+    checkout::Isolation,
+    id::{CommitId, TaskId},
+};
 
 /// From this many bytes on (about a thousand entries) an index tells of a tree that is checked out in parallel.
 const BIG_INDEX: u64 = 100_000;
@@ -33,6 +36,8 @@ pub struct WorktreeSpec {
     pub branch: String,
     /// The snapshot that it starts from.
     pub start: CommitId,
+    /// Whether the directory is the task's own, or the checkout itself.
+    pub isolation: Isolation,
 }
 
 /// A worktree that stands.
@@ -105,6 +110,19 @@ impl Worktree {
     /// had been changed.
     pub fn verify(&self) -> Result<bool, Error> {
         let mut changed = false;
+        if self.branch.isolation == Isolation::Worktree {
+            changed = self.verify_tie()?;
+        }
+        let reference = format!("refs/heads/{}", self.branch.name);
+        if self.symbolic_head()?.as_ref() != Some(&reference) {
+            self.git()?.call(["symbolic-ref", "HEAD", &reference]).run()?;
+            changed = true;
+        }
+        Ok(changed)
+    }
+
+    /// The `.git` file of a directory of its own.
+    fn verify_tie(&self) -> Result<bool, Error> {
         let file = self.path().join(".git");
         let expected = format!("gitdir: {}\n", self.git_dir.display());
         if read_file(&file).as_ref() != Some(&expected) {
@@ -119,14 +137,9 @@ impl Worktree {
                 Ok(())
             };
             put().map_err(io_error("put back", &file))?;
-            changed = true;
+            return Ok(true);
         }
-        let reference = format!("refs/heads/{}", self.branch.name);
-        if self.symbolic_head()?.as_ref() != Some(&reference) {
-            self.git()?.call(["symbolic-ref", "HEAD", &reference]).run()?;
-            changed = true;
-        }
-        Ok(changed)
+        Ok(false)
     }
 
     /// Whether its files are those of `commit`; ignored ones and artefacts don't count.
@@ -149,6 +162,11 @@ impl Worktree {
         Ok(changed)
     }
 
+    /// The checkout itself, on the task's branch.
+    pub(super) fn in_checkout(branch: TaskBranch) -> Self {
+        Self { git_dir: branch.checkout.git_dir().to_owned(), branch }
+    }
+
     pub(super) fn checkout(&self) -> &Checkout {
         &self.branch.checkout
     }
@@ -163,17 +181,17 @@ impl Worktree {
             let line = read_line(&self.git_dir.join("HEAD"));
             return Ok(line.and_then(|line| line.strip_prefix("ref: ").map(str::to_owned)));
         }
-        self.store()?.symbolic_head()
+        self.store().symbolic_head()
     }
 
-    pub(super) fn store(&self) -> Result<Box<dyn Store>, Error> {
+    pub(super) fn store(&self) -> Box<dyn Store> {
         let git = self.checkout().git().at(&self.git_dir, self.path()).without_fetching();
-        Ok(self.checkout().store_at(&self.git_dir, &git))
+        self.checkout().store_at(&self.git_dir, &git)
     }
 
     /// Git for this worktree, with the filters switched off that the configuration names by now.
     pub(super) fn git(&self) -> Result<Git, Error> {
-        let filters = self.checkout().filters().and_no_other(self.store()?.filters()?).map_err(|name| {
+        let filters = self.checkout().filters().and_no_other(self.store().filters()?).map_err(|name| {
             let why = format!("the filter `{name}` is not what it was when the task began; put it back as it was");
             Error::Refused { checkout: self.checkout().root().to_owned(), why }
         })?;
@@ -297,6 +315,9 @@ fn listed_at(branch: &TaskBranch, wanted: &str) -> Result<Option<PathBuf>, Error
 /// Removes directory and entry of the task's worktree, whatever is left of them. The entry goes last: it says whose the
 /// directory is.
 pub(super) fn remove(branch: &TaskBranch) -> Result<(), Error> {
+    if branch.isolation == Isolation::InPlace {
+        return Ok(());
+    }
     let entry = Entry::find(branch)?;
     let path = &branch.path;
     if entry.is_none() && path.symlink_metadata().is_ok() && !is_left_over(branch) {

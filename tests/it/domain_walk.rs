@@ -1,13 +1,15 @@
 //! Random legal histories of a task: for every one of them, and every prefix, the fold, the tables, the codec and the
 //! decision hold.
 
+mod design;
+
 use nisse::{
     domain::{
         caps::{Cap, Caps, Money},
         checkout::{Base, Isolation},
         event::{Event, EventKind, ResultStatus, Seen, TaskStarted, ToolResult},
         id::{CallId, CommitId, Hash, IntentId, TaskId},
-        intent::{self, IntentKind, Move, Status},
+        intent::{self, IntentKind, Move, Status, Way},
         message::{Call, Part, Reply, Stop},
         model::{AnsweredBy, PinnedModel, Prices, Route, Usage},
         next::{Now, Recovery, Step, next},
@@ -22,7 +24,6 @@ use nisse::{
 };
 use proptest::prelude::*;
 
-mod table;
 
 const TASK: TaskId = TaskId(uuid::Uuid::from_u128(7));
 
@@ -55,7 +56,10 @@ pub(crate) fn started() -> TaskStarted {
         base: Base { commit: Some(CommitId("0".repeat(40))), branch: Some("main".to_owned()), explicit: false },
         branch: "nisse/x".to_owned(),
         worktree: "/worktree".to_owned(),
-        isolation: Isolation::Worktree,
+        isolation: Isolation::InPlace,
+        filters: nisse::domain::filters::Filters::default(),
+        copy: Vec::new(),
+        setup: None,
         checks: vec!["true".to_owned()],
         command_time_ms: 1000,
         deny: Vec::new(),
@@ -133,6 +137,7 @@ fn candidates(task: &Task, dice: &mut Dice<'_>) -> Vec<EventKind> {
         Trouble::BadRequest,
         Trouble::ContextOverflow,
     ];
+    let back = Way::Back { end: End::Dropped, cause: "why".to_owned() };
     let kinds = [
         IntentKind::FileEdit {
             call: call.clone(),
@@ -146,6 +151,8 @@ fn candidates(task: &Task, dice: &mut Dice<'_>) -> Vec<EventKind> {
         IntentKind::Squash { from: commit(1), to: commit(2) },
         IntentKind::Discard { tip: commit(3), end: End::Failed, cause: "why".to_owned() },
         IntentKind::CleanUp,
+        IntentKind::CheckoutSwitch { way: Way::There, kept: commit(6), snapshot: commit(9) },
+        IntentKind::CheckoutSwitch { way: back, kept: commit(6), snapshot: commit(9) },
         IntentKind::Task,
     ];
     let handback = Handback {
@@ -163,6 +170,7 @@ fn candidates(task: &Task, dice: &mut Dice<'_>) -> Vec<EventKind> {
             workspace: "w".repeat(dice.below(2) * 9000),
             notices: vec![],
         },
+        EventKind::SetupRan { command: "true".to_owned(), status: Some(0), output_tail: String::new(), duration_ms: 1 },
         EventKind::RequestSent {
             request: next_request,
             turn: next_turn,
@@ -236,7 +244,7 @@ fn walk(choices: &[u8]) -> Vec<Event> {
         let common: Vec<_> = legal.iter().filter(|kind| !rare(kind)).cloned().collect();
         let pool = if common.is_empty() || dice.below(12) == 0 { legal } else { common };
         let picked = dice.pick(&pool);
-        table::is_as_the_design_says(&task, &picked);
+        design::holds(&task, &picked);
         let chosen = event(&task, dice, picked);
         task.apply(&chosen).unwrap();
         events.push(chosen);

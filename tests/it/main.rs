@@ -11,6 +11,8 @@ mod cases;
 mod checks;
 mod completions;
 mod connection;
+#[cfg(feature = "crashpoints")]
+mod crash;
 mod delegate;
 mod demo;
 mod doctor;
@@ -20,6 +22,7 @@ mod fallback;
 mod generated;
 mod headless;
 mod house;
+mod isolation;
 mod loop_walk;
 mod prefix;
 mod proxy;

@@ -3,6 +3,7 @@
 //! A task is run to its end; then, for every event, its log is cut behind it, branch and worktree are set to the last
 //! checkpoint that the prefix names, and the loop is entered again with a model that answers by what a request holds.
 
+mod in_place;
 mod window;
 
 use std::{
@@ -24,6 +25,7 @@ use nisse::{
     },
     domain::{
         caps::{Caps, Money},
+        checkout::Isolation,
         event::{Event, EventKind, TaskStarted},
         id::{CommitId, IntentId, TaskId},
         intent::{IntentKind, Status},
@@ -157,7 +159,10 @@ impl World {
             base: checkout.base().unwrap(),
             branch: "nisse/prefix".to_owned(),
             worktree: self.worktree.to_str().unwrap().to_owned(),
-            isolation: nisse::domain::checkout::Isolation::Worktree,
+            isolation: Isolation::Worktree,
+            filters: nisse::domain::filters::Filters::default(),
+            copy: Vec::new(),
+            setup: Some("touch left-by-the-setup".to_owned()),
             checks: vec!["grep -q three a.txt && touch left-by-the-check".to_owned()],
             command_time_ms: 60_000,
             deny: Vec::new(),
@@ -205,7 +210,7 @@ impl World {
             })
         };
         let checkout = self.checkout();
-        let host = Local::new(&self.worktree, [("PATH", "/usr/local/bin:/usr/bin:/bin")]);
+        let host = Local::new(Path::new(&journal.task().started.worktree), [("PATH", "/usr/local/bin:/usr/bin:/bin")]);
         let (_stopper, stop) = Stopper::new();
         let (deltas, _streamed) = tokio::sync::mpsc::unbounded_channel();
         let mut env =
@@ -223,6 +228,15 @@ impl World {
     /// A place for what a test keeps.
     pub(crate) fn log_dir(&self, name: &str) -> PathBuf {
         self.logs.join(name)
+    }
+
+    /// HEAD, index and files of the checkout are the person's.
+    fn assert_given_back(&self, at: &str) {
+        for ask in
+            [&["symbolic-ref", "HEAD"][..], &["--no-optional-locks", "status", "--porcelain"], &["ls-files", "--stage"]]
+        {
+            assert_eq!(git(&self.repo, ask), git(&self.pristine, ask), "{at}");
+        }
     }
 
     pub(crate) fn tree(&self) -> Option<String> {
@@ -290,11 +304,16 @@ fn enter(world: &World, journal: Journal, scenario: &Scenario) -> Entered {
 }
 
 fn every_prefix(scenario: &Scenario) {
-    let world = World::new();
+    every_prefix_of(&World::new(), scenario, |_| ());
+}
+
+/// The same of a task that is begun in another way.
+fn every_prefix_of(world: &World, scenario: &Scenario, begin: impl Fn(&mut TaskStarted)) {
     let mut started = world.started(scenario.turns);
+    begin(&mut started);
     started.model.window = scenario.model.window;
     let journal = Journal::begin(world.log("whole"), CLOCK, TASK, started, Vec::new()).unwrap();
-    let (outcome, events, requests) = enter(&world, journal, scenario);
+    let (outcome, events, requests) = enter(world, journal, scenario);
     assert_eq!(outcome.word(), scenario.outcome, "{outcome:?}");
     let (whole_story, whole_tree) = (story(&events), world.tree());
     let evicted = events.iter().any(|event| matches!(event.kind, EventKind::ContextEvicted { .. }));
@@ -307,12 +326,12 @@ fn every_prefix(scenario: &Scenario) {
         let task = Task::fold(prefix).unwrap().unwrap();
         world.reset(Some(&past));
         if let Some(head) = &task.head {
-            stand(&world, &task, head);
+            stand(world, &task, head);
         }
         let mut log = world.log(&cut.to_string());
         log.append(prefix).unwrap();
         let journal = Journal::resume(log, CLOCK, TASK, "resumed", Vec::new()).unwrap();
-        let (resumed, after, sent) = enter(&world, journal, scenario);
+        let (resumed, after, sent) = enter(world, journal, scenario);
         let at = format!("cut behind event {cut}: {:?}", events[cut - 1].kind);
 
         let in_command = task.pending_intents().any(|intent| {
@@ -326,6 +345,7 @@ fn every_prefix(scenario: &Scenario) {
         assert_eq!(resumed, outcome, "{at}");
         assert_eq!(story(&after), whole_story, "{at}");
         assert_eq!(world.tree(), whole_tree, "{at}");
+        world.assert_given_back(&at);
         for request in sent {
             // one too large is sent again smaller, so that a turn may have several
             let same = requests.iter().any(|whole| without_number(whole) == without_number(&request));
@@ -348,11 +368,15 @@ fn every_prefix(scenario: &Scenario) {
 
 /// Branch and worktree as the prefix says.
 pub(crate) fn stand(world: &World, task: &Task, head: &CommitId) {
+    if task.started.isolation == Isolation::InPlace {
+        return in_place::stand(world, task, head);
+    }
     let spec = WorktreeSpec {
         task: TASK,
         path: world.worktree.clone(),
         branch: task.started.branch.clone(),
         start: head.clone(),
+        isolation: Isolation::Worktree,
     };
     let worktree = Worktree::create(&world.checkout(), &spec).unwrap();
     let settled = |kind: fn(&IntentKind) -> bool| {

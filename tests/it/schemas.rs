@@ -48,6 +48,12 @@ fn every_line_is_as_its_schema_says() {
     seen.all(&env.delegate(&["--max-tokens", "2500"], "Make b.txt.").exits(4).json());
     drop(env);
 
+    let env = TestEnvironment::new(Wire::Chat, vec![write(), Step::hand_back()]);
+    // in place, HEAD goes away and comes back, which its reflog tells
+    env.person_will_change(".git/logs/HEAD").set("NISSE_WORKTREE_SETUP", "true");
+    seen.all(&env.delegate(&["--isolation", "in-place"], "Make b.txt.").exits(0).json());
+    drop(env);
+
     // stopped in a request, and gone on with
     let asked = tempfile::tempdir().unwrap();
     let mark = asked.path().join("asked");
@@ -73,7 +79,16 @@ fn every_line_is_as_its_schema_says() {
     seen.all(&env.run(&["--json", "no-such-command"]).exits(2).json());
 
     let often: Vec<&str> = seen.events.iter().map(String::as_str).collect();
-    for event in ["task_started", "span_started", "request_ended", "nudged", "check_ran", "task_paused", "task_ended"] {
+    for event in [
+        "task_started",
+        "setup_ran",
+        "span_started",
+        "request_ended",
+        "nudged",
+        "check_ran",
+        "task_paused",
+        "task_ended",
+    ] {
         assert!(often.contains(&event), "{event} never came: {often:?}");
     }
     assert_eq!(seen.types.iter().map(String::as_str).collect::<Vec<_>>(), ["error", "event", "result"]);

@@ -154,6 +154,7 @@ impl Teller {
                 told.extend(timed(event, story::lines(event)));
             }
             EventKind::SpanStarted { .. }
+            | EventKind::SetupRan { .. }
             | EventKind::WorktreeReady { .. }
             | EventKind::RequestEnded { .. }
             | EventKind::RequestWithheld { .. }

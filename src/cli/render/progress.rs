@@ -196,6 +196,7 @@ fn told(event: &Event) -> Vec<String> {
         EventKind::RequestEnded { .. }
         | EventKind::RequestWithheld { .. }
         | EventKind::ContextEvicted { .. }
+        | EventKind::SetupRan { .. }
         | EventKind::CheckRan { .. }
         | EventKind::Recovered { .. } => story::lines(event),
         EventKind::TaskStarted(_)

@@ -56,7 +56,11 @@ impl Status {
             at: now,
         });
         match &event.kind {
-            EventKind::TaskStarted(_) => self.does("making the worktree", now),
+            EventKind::TaskStarted(_) => {
+                let setup = task.started.setup.as_ref();
+                let setup = setup.map_or_else(String::new, |line| format!(", then {}", first_line(line, 80)));
+                self.does(&format!("making the worktree{setup}"), now);
+            }
             EventKind::SpanStarted { .. } => self.does("looking at what is there", now),
             EventKind::RequestSent { .. } => self.does(&format!("waiting for {}", task.started.model.alias), now),
             EventKind::RequestEnded { retry_in_ms: Some(_), .. } => self.does("waiting to ask again", now),
@@ -70,9 +74,11 @@ impl Status {
                 | IntentKind::FileEdit { .. }
                 | IntentKind::Squash { .. }
                 | IntentKind::Discard { .. }
-                | IntentKind::CleanUp => self.doing = None,
+                | IntentKind::CleanUp
+                | IntentKind::CheckoutSwitch { .. } => self.doing = None,
             },
             EventKind::WorktreeReady { .. }
+            | EventKind::SetupRan { .. }
             | EventKind::RequestEnded { .. }
             | EventKind::ReplyReceived { .. }
             | EventKind::IntentSettled { .. }

@@ -3,7 +3,7 @@
 use super::{first_line, grouped, span};
 use crate::domain::{
     event::{Event, EventKind, ResultStatus},
-    intent::IntentKind,
+    intent::{IntentKind, Way},
     message::{Call, Part, Reply, Stop},
     outcome::{End, Pause},
 };
@@ -67,6 +67,10 @@ pub fn lines(event: &Event) -> Vec<String> {
             | IntentKind::Command { .. }
             | IntentKind::Check { .. }
             | IntentKind::CleanUp => Vec::new(),
+            IntentKind::CheckoutSwitch { way: Way::There, .. } => {
+                vec!["puts the checkout on the task's branch".to_owned()]
+            }
+            IntentKind::CheckoutSwitch { way: Way::Back { .. }, .. } => vec!["gives the checkout back".to_owned()],
         },
         EventKind::IntentSettled { .. } | EventKind::TurnEnded { .. } => Vec::new(),
         EventKind::SpanStarted { cause } | EventKind::IntentAbandoned { cause, .. } => vec![cause.clone()],
@@ -85,14 +89,8 @@ pub fn lines(event: &Event) -> Vec<String> {
             let claim = if handback.succeeded { "done" } else { "not done" };
             vec![format!("hands back as {claim}: {}", first_line(&handback.now_true, 200))]
         }
-        EventKind::CheckRan { command, status, duration_ms, .. } => {
-            let how = match status {
-                Some(0) => "passed".to_owned(),
-                Some(status) => format!("failed with status {status}"),
-                None => "was ended".to_owned(),
-            };
-            vec![format!("check `{}` {how} after {}", first_line(command, 100), span(*duration_ms))]
-        }
+        EventKind::SetupRan { command, status, duration_ms, .. } => vec![ran("setup", command, *status, *duration_ms)],
+        EventKind::CheckRan { command, status, duration_ms, .. } => vec![ran("check", command, *status, *duration_ms)],
         EventKind::Recovered { cause, .. } => vec![format!("looked: {cause}")],
         EventKind::TaskPaused { pause, cause } => {
             let word = match pause {
@@ -136,6 +134,16 @@ pub fn asking_again(retry_in_ms: Option<u64>) -> String {
         Some(0) => "; asking again at once".to_owned(),
         Some(ms) => format!("; asking again in {}", span(ms)),
     }
+}
+
+/// How a command of nisse's own went.
+fn ran(what: &str, command: &str, status: Option<i32>, duration_ms: u64) -> String {
+    let how = match status {
+        Some(0) => "passed".to_owned(),
+        Some(status) => format!("failed with status {status}"),
+        None => "was ended".to_owned(),
+    };
+    format!("{what} `{}` {how} after {}", first_line(command, 100), span(duration_ms))
 }
 
 /// A call in a few words: its name and the argument that tells most.

@@ -37,15 +37,17 @@ pub enum Error {
     /// Nobody named a model for the role.
     #[error("no model is set for the role {0}")]
     NoRole(RoleName),
-    /// Checks that come from the repository.
-    #[error("{}:{line} names check commands, which run as you", .path.display())]
+    /// Something with effects that comes from the repository.
+    #[error("{}:{line} names {what}", .path.display())]
     Untrusted {
         /// The repository's file.
         path: PathBuf,
         /// The line of the key, from 1.
         line: usize,
-        /// What would run.
-        commands: Vec<String>,
+        /// What that is, and what it would do.
+        what: &'static str,
+        /// What is named.
+        named: Vec<String>,
     },
     /// There is no token for the proxy.
     #[error(transparent)]

@@ -52,6 +52,12 @@ impl Given<'_> {
         }
     }
 
+    /// A path: `~/` is the home directory; relative ones start at the checkout of the task, wherever they were given.
+    pub(super) fn path_from_checkout(&self) -> Result<PathBuf, String> {
+        let text = self.text()?;
+        if text.starts_with("~/") { self.path() } else { Ok(PathBuf::from(text)) }
+    }
+
     /// A whole number from 1.
     pub(super) fn count(&self) -> Result<u64, String> {
         match self.raw {

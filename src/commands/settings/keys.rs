@@ -186,6 +186,27 @@ pub(super) const KEYS: &[Key] = &[
         show: |s| shown(&s.worktree.max_untracked, |bytes| units::show_size(*bytes)),
     },
     Key {
+        name: "worktree.dir",
+        env: "NISSE_WORKTREE_DIR",
+        project: false,
+        set: |s, g| put(&mut s.worktree.dir, g.path_from_checkout().map(Some), g),
+        show: |s| shown_if(&s.worktree.dir, |path| path.display().to_string()),
+    },
+    Key {
+        name: "worktree.copy",
+        env: "NISSE_WORKTREE_COPY",
+        project: true,
+        set: |s, g| put(&mut s.worktree.copy, g.globs(), g),
+        show: |s| shown(&s.worktree.copy, list),
+    },
+    Key {
+        name: "worktree.setup",
+        env: "NISSE_WORKTREE_SETUP",
+        project: true,
+        set: |s, g| put(&mut s.worktree.setup, g.text().map(Some), g),
+        show: |s| shown_if(&s.worktree.setup, String::clone),
+    },
+    Key {
         name: "branch.history",
         env: "NISSE_BRANCH_HISTORY",
         project: true,

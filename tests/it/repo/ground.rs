@@ -141,6 +141,7 @@ impl Ground {
             path: self.top().join("state/worktrees").join(task().to_string()),
             branch: branch_name(task(), "do it"),
             start: start.clone(),
+            isolation: nisse::domain::checkout::Isolation::Worktree,
         }
     }
 

@@ -2,6 +2,7 @@
 
 mod ends;
 mod ground;
+mod races;
 mod refused;
 mod rollback;
 mod twins;

@@ -1,15 +1,15 @@
-//! The transition table, said once more in other words: what follows from it for each event that it lets pass.
+//! The task's table once more, in other words than its own.
 
 use nisse::domain::{
     event::EventKind,
     id::{CallId, IntentId},
-    intent::{IntentKind, Status},
+    intent::{IntentKind, Status, Way},
     outcome::End,
     task::Task,
 };
 
-/// Asserts that an event that the table allows may follow.
-pub(super) fn is_as_the_design_says(task: &Task, kind: &EventKind) {
+/// What the table must not allow, said once more in other words.
+pub(super) fn holds(task: &Task, kind: &EventKind) {
     let answered = task.turns.last().map_or(0, |turn| turn.results.len());
     let open = task.turns.last().filter(|turn| !turn.closed);
     let next_call = open.and_then(|turn| turn.reply.calls().nth(answered)).map(|call| &call.id);
@@ -45,6 +45,10 @@ pub(super) fn is_as_the_design_says(task: &Task, kind: &EventKind) {
                 assert!(pending.is_empty() && open.is_none() && task.ended.is_none());
             }
             IntentKind::CleanUp => assert!(task.ended.is_some()),
+            IntentKind::CheckoutSwitch { way, .. } => {
+                assert!(pending.is_empty() && open.is_none() && task.ended.is_none());
+                assert_eq!(task.ready.is_none(), *way == Way::There);
+            }
             IntentKind::Task => panic!("the task's own intent is opened once"),
         },
         EventKind::IntentSettled { intent } | EventKind::IntentAbandoned { intent, .. } => {
@@ -68,6 +72,7 @@ pub(super) fn is_as_the_design_says(task: &Task, kind: &EventKind) {
         EventKind::WorktreeReady { .. } => assert!(task.ready.is_none()),
         EventKind::TaskStarted(_) => panic!("a task begins once"),
         EventKind::SpanStarted { .. }
+        | EventKind::SetupRan { .. }
         | EventKind::ContextEvicted { .. }
         | EventKind::RequestWithheld { .. }
         | EventKind::Nudged { .. }

@@ -1,0 +1,112 @@
+//! Where a task works: the names of its worktree, and what makes one fit for work.
+
+use std::{path::PathBuf, time::Duration};
+
+use super::{
+    Error,
+    env::{Env, time_left},
+};
+use crate::{
+    domain::{checkout::Isolation, event::EventKind, globs::PathGlobs, id::CommitId, task::Task},
+    log::{Journal, crash},
+    ports::host::{self, CommandEnd},
+    repo::{TaskBranch, Worktree, WorktreeSpec},
+};
+
+/// Bytes of the setup's output kept from its start and from its end.
+const KEEP: usize = 8 * 1024;
+/// Characters of its end that are recorded.
+const TAIL: usize = 4000;
+
+/// The worktree's names, begun at `start`.
+pub(super) fn spec(task: &Task, start: &CommitId) -> WorktreeSpec {
+    WorktreeSpec {
+        task: task.id,
+        path: PathBuf::from(&task.started.worktree),
+        branch: task.started.branch.clone(),
+        start: start.clone(),
+        isolation: task.started.isolation,
+    }
+}
+
+/// The task's branch, whether its worktree stands or not.
+pub(super) fn branch(task: &Task, env: &Env<'_>, tip: &CommitId) -> Result<TaskBranch, Error> {
+    Ok(TaskBranch::new(env.checkout, &spec(task, tip))?)
+}
+
+/// Whether the worktree could be made fit.
+pub(super) enum Furnished {
+    /// It is, and this is what the person should know.
+    Ready(Vec<String>),
+    /// The person asked to stop while the setup ran.
+    Stopped,
+}
+
+/// Brings into a worktree that stands what its commit does not hold: files of submodules, copies of ignored files,
+/// what the setup command makes. What that leaves beside ignored files is taken away again: it is nobody's work.
+pub(super) async fn furnish(
+    journal: &mut Journal,
+    env: &Env<'_>,
+    worktree: &Worktree,
+    at: &CommitId,
+) -> Result<Furnished, Error> {
+    let started = &journal.task().started;
+    let mut notices = Vec::new();
+    if started.isolation == Isolation::Worktree {
+        notices.extend(worktree.fill_submodules(at)?);
+        crash::point("prepare.submodules");
+        let globs = started.copy.iter().map(|glob| PathGlobs::picking(glob)).collect::<Result<Vec<_>, _>>()?;
+        let copied = worktree.copy_ignored(&globs)?;
+        crash::point("prepare.copied");
+        if !copied.is_empty() {
+            notices.push(format!("copied, and not part of the branch: {}", copied.join(", ")));
+        } else if !globs.is_empty() {
+            notices.push(format!("nothing that git ignores matches worktree.copy ({})", started.copy.join(", ")));
+        }
+    }
+    if let Some(line) = started.setup.clone() {
+        if !setup(journal, env, &line).await? {
+            return Ok(Furnished::Stopped);
+        }
+        if !worktree.is_clean_at(at)? {
+            worktree.restore(at)?;
+        }
+        crash::point("prepare.setup");
+    }
+    Ok(Furnished::Ready(notices))
+}
+
+/// Runs the setup command and records how it went. False: the person asked to stop. A failure is an error: the task
+/// rests where it is, and a resume tries again.
+async fn setup(journal: &mut Journal, env: &Env<'_>, line: &str) -> Result<bool, Error> {
+    let started = &journal.task().started;
+    let command = host::Command {
+        line: line.to_owned(),
+        limit: Duration::from_millis(started.command_time_ms).min(time_left(journal)),
+        keep: KEEP,
+        pass_env: started.pass_env.clone(),
+    };
+    journal.commit()?;
+    let ran = tokio::select! {
+        ran = env.host.run(&command) => ran?,
+        () = env.stop.wait() => return Ok(false),
+    };
+    let (status, how) = match ran.end {
+        CommandEnd::Exited(status) => (Some(status), format!("exited with status {status}")),
+        CommandEnd::Signalled(signal) => (None, format!("was ended by signal {signal}")),
+        CommandEnd::TimedOut => (None, format!("did not end within {} s", ran.duration.as_secs())),
+    };
+    let skip = ran.text.chars().count().saturating_sub(TAIL);
+    let output_tail = env.mask.apply(&ran.text.chars().skip(skip).collect::<String>()).into_owned();
+    journal.push(EventKind::SetupRan {
+        command: line.to_owned(),
+        status,
+        output_tail: output_tail.clone(),
+        duration_ms: u64::try_from(ran.duration.as_millis()).unwrap_or(u64::MAX),
+    })?;
+    journal.commit()?;
+    if status == Some(0) {
+        return Ok(true);
+    }
+    Err(Error::Setup { command: line.to_owned(), how, output_tail })
+}

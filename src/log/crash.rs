@@ -1,0 +1,59 @@
+//! Named crash points, for tests: with the cargo feature `crashpoints`, `CRASHPOINT=<name>` makes the process abort
+//! where it reaches that point (`<name>#2`: the second time), as a power cut would. Without the feature they are nothing.
+
+/// Every point, in the order in which a task may reach them.
+pub const POINTS: &[&str] = &[
+    "prepare.begun",
+    "prepare.snapshot",
+    "switch.kept",
+    "switch.opened",
+    "switch.marked",
+    "switch.branch",
+    "switch.index",
+    "switch.head",
+    "prepare.worktree",
+    "prepare.submodules",
+    "prepare.copied",
+    "prepare.setup",
+    "prepare.ready",
+    "edit.opened",
+    "edit.written",
+    "checkpoint.begun",
+    "checkpoint.staged",
+    "checkpoint.commit",
+    "checkpoint.branch",
+    "squash.commit",
+    "squash.opened",
+    "squash.applied",
+    "back.opened",
+    "back.files",
+    "back.index",
+    "back.head",
+    "back.marked",
+    "discard.opened",
+    "discard.kept",
+    "discard.worktree",
+    "discard.branch",
+    "end.recorded",
+    "clean_up.done",
+];
+
+/// Dies here, if the test says so.
+#[cfg(feature = "crashpoints")]
+#[expect(clippy::disallowed_methods, reason = "a test feature, told by a variable of its own")]
+#[expect(clippy::print_stderr, reason = "the test asserts that it died where it was told to")]
+pub fn point(name: &str) {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    static REACHED: AtomicUsize = AtomicUsize::new(0);
+    let Ok(wanted) = std::env::var("CRASHPOINT") else { return };
+    let (at, times) = wanted.split_once('#').unwrap_or((&wanted, "1"));
+    if at == name && REACHED.fetch_add(1, Ordering::SeqCst) + 1 == times.parse().unwrap_or(1) {
+        eprintln!("crashed at {name}");
+        std::process::abort();
+    }
+}
+
+/// Nothing.
+#[cfg(not(feature = "crashpoints"))]
+#[inline]
+pub fn point(_name: &str) {}

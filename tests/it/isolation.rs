@@ -1,0 +1,327 @@
+//! What a worktree is given, where it lies, and a task that works in the checkout itself.
+
+use std::{
+    fs,
+    os::unix::fs::{PermissionsExt as _, symlink},
+    path::Path,
+};
+
+use serde_json::{Value, json};
+
+use crate::support::{Script, Step, TestEnvironment, Wire};
+
+fn write(path: &str, content: &str) -> Step {
+    Step::call("write_file", json!({"path": path, "content": content}))
+}
+
+fn command(line: &str) -> Step {
+    Step::call("run_command", json!({"command": line}))
+}
+
+fn notices(result: &Value) -> Vec<&str> {
+    result["notices"].as_array().unwrap().iter().map(|notice| notice.as_str().unwrap()).collect()
+}
+
+#[test]
+fn ignored_files_are_copied_and_never_committed() {
+    let seen = "cat .env node_modules/x/i.js deep/cache/c; readlink node_modules/.bin/x; ls -a; echo more >> .env";
+    let env = TestEnvironment::new(Wire::Chat, vec![command(seen), write("b.txt", "b\n"), Step::hand_back()]);
+    let outside = env.root().join("outside");
+    fs::create_dir(&outside).unwrap();
+    fs::write(outside.join("private"), "private\n").unwrap();
+    env.checkout
+        .write(".gitignore", ".env*\nnode_modules/\n*.link\ncache\n")
+        .write("kept.txt", "tracked\n")
+        .commit("rules");
+    env.checkout.write(".env", "VALUE=1\n").write("node_modules/x/i.js", "module\n").write("deep/cache/c", "cached\n");
+    fs::create_dir(env.checkout.path().join("node_modules/.bin")).unwrap();
+    symlink("../x/i.js", env.checkout.path().join("node_modules/.bin/x")).unwrap();
+    symlink(&outside, env.checkout.path().join("out.link")).unwrap();
+    env.checkout.write("untracked.txt", "carried anyway\n");
+    env.set("NISSE_WORKTREE_COPY", ".env\nnode_modules\n*.link\n*.txt\ncache");
+    let result = env.delegate(&[], "Make b.txt.").ends(0, "handback");
+    let told = &env.server.requests()[1].last_answers()[0].text;
+    for wanted in ["VALUE=1", "module", "cached", "../x/i.js", "out.link"] {
+        assert!(told.contains(wanted), "{wanted}: {told}");
+    }
+    assert_eq!(
+        notices(&result),
+        ["copied, and not part of the branch: .env, deep/cache, node_modules, out.link"],
+        "{result}"
+    );
+    for name in [".env", "node_modules/x/i.js", "out.link"] {
+        assert_eq!(env.on_branch(&result, name), None, "{name} was committed");
+    }
+    assert_eq!(fs::read_to_string(outside.join("private")).unwrap(), "private\n");
+}
+
+#[test]
+fn what_matches_nothing_is_said() {
+    let env = TestEnvironment::new(Wire::Chat, vec![write("b.txt", "b\n"), Step::hand_back()]);
+    env.set("NISSE_WORKTREE_COPY", "a.txt\n.env");
+    let result = env.delegate(&[], "Make b.txt.").ends(0, "handback");
+    assert_eq!(notices(&result), ["nothing that git ignores matches worktree.copy (a.txt, .env)"]);
+}
+
+#[test]
+fn a_setup_runs_before_the_model_is_asked_and_is_no_work() {
+    for isolation in ["worktree", "in-place"] {
+        let steps = vec![command("cat made.log"), write("b.txt", "b\n"), Step::hand_back()];
+        let env = TestEnvironment::new(Wire::Chat, steps);
+        env.checkout.write(".gitignore", "*.log\n").commit("rules");
+        if isolation == "in-place" {
+            switches(&env).may_add("made.log");
+        }
+        env.set("NISSE_WORKTREE_SETUP", "echo made > made.log; echo changed > a.txt; touch new.txt; echo said");
+        let result = env.delegate(&["--isolation", isolation], "Make b.txt.").ends(0, "handback");
+        assert!(env.server.requests()[1].last_answers()[0].text.contains("made"));
+        assert_eq!(env.on_branch(&result, "a.txt").unwrap(), b"a\n", "{isolation}");
+        assert_eq!(env.on_branch(&result, "new.txt"), None, "{isolation}");
+        let log = env.run(&["log", "--json", result["task"].as_str().unwrap()]);
+        let events = log.exits(0).json()[0]["events"].clone();
+        let ran = events.as_array().unwrap().iter().find(|event| event["event"] == "setup_ran").unwrap();
+        assert_eq!((&ran["data"]["status"], &ran["data"]["output_tail"]), (&json!(0), &json!("said\n")));
+    }
+}
+
+#[test]
+fn a_setup_that_fails_ends_the_run_before_the_first_request_and_a_resume_tries_again() {
+    for isolation in ["worktree", "in-place"] {
+        let env = TestEnvironment::new(Wire::Chat, Script::ByHistory(vec![write("b.txt", "b\n"), Step::hand_back()]));
+        let there = env.root().join("there");
+        switches(&env)
+            .set("NISSE_WORKTREE_SETUP", &format!("echo looking; echo spoilt > a.txt; test -e {}", there.display()));
+        let run = env.delegate(&["--isolation", isolation], "Make b.txt.");
+        run.exits(1);
+        assert!(run.stderr.contains("looking") && run.stderr.contains("nisse resume"), "{}", run.report());
+        assert!(env.server.requests().is_empty());
+        env.assert_checkout_unchanged();
+        fs::write(&there, "").unwrap();
+        let result = env.run(&["resume", "--json"]).ends(0, "handback");
+        assert_eq!(env.on_branch(&result, "a.txt").unwrap(), b"a\n");
+    }
+}
+
+#[test]
+fn a_repository_names_neither_a_setup_nor_copies_without_trust() {
+    for (setting, words) in [("setup = \"touch ran\"", "a setup command"), ("copy = [\".env\"]", "ignored files")] {
+        let env = TestEnvironment::new(Wire::Chat, vec![write("b.txt", "b\n"), Step::hand_back()]);
+        env.checkout.write("nisse.toml", format!("[worktree]\n{setting}\n")).commit("settings");
+        let refused = env.delegate(&[], "Make b.txt.");
+        let said = &refused.exits(2).stderr;
+        assert!(said.contains(words) && said.contains("--trust-project"), "{}", refused.report());
+        env.delegate(&["--trust-project"], "Make b.txt.").ends(0, "handback");
+    }
+}
+
+#[test]
+fn worktrees_lie_where_the_person_says() {
+    let away = Step::error(503, &[("retry-after", "86400")], "overloaded", "later");
+    let script = Script::by_content(move |asked| match asked.replies() {
+        0 => write("b.txt", "b\n"),
+        1 => command("ls ../beside"),
+        _ => away.clone(),
+    });
+    let env = TestEnvironment::new(Wire::Chat, script);
+    fs::create_dir(env.root().join("beside")).unwrap();
+    fs::write(env.root().join("beside/neighbour"), "").unwrap();
+    env.set("NISSE_WORKTREE_DIR", "../.");
+    let result = env.delegate(&[], "Make b.txt.").ends(5, "interrupted");
+    let worktree = Path::new(result["worktree"].as_str().unwrap());
+    assert_eq!(worktree.parent().unwrap(), env.root());
+    assert!(env.server.requests()[2].last_answers()[0].text.contains("neighbour"));
+
+    for inside in ["within", ".git/x", "../checkout/x"] {
+        env.set("NISSE_WORKTREE_DIR", inside);
+        let refused = env.delegate(&[], "Make b.txt.");
+        assert!(refused.exits(2).stderr.contains("worktree.dir"), "{}", refused.report());
+    }
+}
+
+#[test]
+fn a_branch_that_cannot_be_is_refused_first() {
+    let env = TestEnvironment::new(Wire::Chat, Vec::new());
+    env.checkout.git(&["branch", "taken/below"]);
+    for (name, words) in [("taken", "taken/below"), ("main/x", "\"main\""), ("a b", "called"), ("-x", "called")] {
+        let refused = env.delegate(&[&format!("--branch={name}")], "Make b.txt.");
+        assert!(refused.exits(2).stderr.contains(words), "{}", refused.report());
+    }
+    assert_eq!(env.run(&["log"]).stdout, "", "no task was begun");
+}
+
+/// Unfinished work of every kind.
+fn unfinished(env: &TestEnvironment) {
+    let checkout = &env.checkout;
+    checkout.write(".gitignore", "*.log\n").write("gone.txt", "gone\n").write("run.sh", "echo\n").commit("more");
+    checkout.write("a.txt", "staged\n").git(&["add", "a.txt"]);
+    checkout.write("a.txt", "and changed again\n").write("new.txt", "staged, new\n").git(&["add", "new.txt"]);
+    checkout.write("later.txt", "intent\n").git(&["add", "-N", "later.txt"]);
+    checkout.write("untracked.txt", "untracked\n").write("x.log", "ignored\n").executable("run.sh");
+    for (file, mode) in [("a.txt", 0o640), ("untracked.txt", 0o600)] {
+        fs::set_permissions(checkout.path().join(file), fs::Permissions::from_mode(mode)).unwrap();
+    }
+    fs::remove_file(checkout.path().join("gone.txt")).unwrap();
+    fs::create_dir_all(checkout.path().join("empty/inside")).unwrap();
+}
+
+/// HEAD goes away and comes back, which its reflog tells.
+fn switches(env: &TestEnvironment) -> &TestEnvironment {
+    env.person_will_change(".git/logs/HEAD")
+}
+
+fn in_place(steps: Vec<Step>) -> TestEnvironment {
+    let env = TestEnvironment::new(Wire::Chat, Script::ByHistory(steps));
+    unfinished(&env);
+    switches(&env);
+    env
+}
+
+#[test]
+fn in_place_everything_comes_back_however_it_ends() {
+    let ends: [(&str, i32, Vec<Step>, &[&str]); 4] = [
+        ("handback", 0, vec![Step::hand_back()], &[]),
+        ("failed", 3, vec![Step::give_up()], &[]),
+        ("capped", 4, vec![], &["--max-turns", "3"]),
+        (
+            "failed",
+            3,
+            vec![Step::hand_back(), Step::hand_back(), Step::hand_back(), Step::hand_back()],
+            &["--check", "false"],
+        ),
+    ];
+    for (outcome, code, last, options) in ends {
+        let mut steps = vec![
+            Step::call("edit_file", json!({"path": "a.txt", "old": "and changed again", "new": "of the task"}))
+                .and_call("edit_file", json!({"path": "untracked.txt", "old": "untracked", "new": "task"})),
+            command(
+                "pwd; echo made > made.txt; rm later.txt run.sh; mkdir -p deep/er; touch deep/er/file; git init -q nested",
+            ),
+            command("cat a.txt untracked.txt; rm new.txt"),
+        ];
+        steps.extend(last);
+        let env = in_place(steps);
+        let result = env.delegate(&[&["--isolation", "in-place"], options].concat(), "Work.").ends(code, outcome);
+        let said = &env.server.requests()[2].last_answers()[0].text;
+        assert!(said.contains(env.checkout.path().to_str().unwrap()), "it did not work in the checkout: {said}");
+        env.assert_checkout_unchanged();
+        assert_eq!(env.checkout.git(&["symbolic-ref", "HEAD"]), "refs/heads/main");
+        assert_eq!(result["worktree"], Value::Null);
+        if outcome == "handback" {
+            assert_eq!(env.on_branch(&result, "a.txt").unwrap(), b"of the task\n");
+            assert_eq!(env.on_branch(&result, "untracked.txt").unwrap(), b"task\n");
+            assert_eq!(env.on_branch(&result, "later.txt"), None);
+            assert_eq!(env.on_branch(&result, "deep/er/file").unwrap(), b"");
+        } else {
+            env.assert_discarded(&result);
+        }
+    }
+}
+
+#[test]
+fn in_place_a_pending_task_keeps_the_checkout_and_says_so() {
+    let away = Step::error(503, &[("retry-after", "86400")], "overloaded", "later");
+    let went = std::sync::atomic::AtomicBool::new(false);
+    let script = Script::by_content(move |asked| match asked.replies() {
+        0 => write("b.txt", "b\n"),
+        1 if !went.swap(true, std::sync::atomic::Ordering::SeqCst) => away.clone(),
+        1 => write("c.txt", "c\n"),
+        _ => Step::hand_back(),
+    });
+    let env = TestEnvironment::new(Wire::Chat, script);
+    unfinished(&env);
+    switches(&env);
+    let result = env.delegate(&["--isolation", "in-place"], "Make b.txt.").ends(5, "interrupted");
+    let (task, branch) = (result["task"].as_str().unwrap(), result["branch"].as_str().unwrap());
+    assert_eq!(env.checkout.git(&["symbolic-ref", "--short", "HEAD"]), branch);
+    assert_eq!(env.checkout.git(&["status", "--porcelain"]), "", "the checkout is on the task's branch");
+    assert!(notices(&result).iter().any(|notice| notice.contains(branch) && notice.contains("until the task ends")));
+    assert_eq!(result["worktree"].as_str().unwrap(), env.checkout.path().to_str().unwrap());
+
+    let second = env.delegate(&["--isolation", "in-place"], "Make d.txt.");
+    assert!(second.exits(1).stderr.contains(task), "{}", second.report());
+    let again = env.set("NISSE_STATE_DIR", env.root().join("other").to_str().unwrap());
+    let second = again.delegate(&["--isolation", "in-place"], "Make d.txt.");
+    assert!(second.exits(1).stderr.contains(task), "of another state directory: {}", second.report());
+    env.set("NISSE_STATE_DIR", env.root().join("state").to_str().unwrap());
+
+    env.checkout.git(&["symbolic-ref", "HEAD", "refs/heads/main"]);
+    let gated = env.run(&["resume", "--json", task]).ends(6, "gated");
+    assert!(gated["cause"].as_str().unwrap().contains("git switch"), "{gated}");
+    env.checkout.git(&["symbolic-ref", "HEAD", &format!("refs/heads/{branch}")]);
+    env.checkout.write("b.txt", "of the person\n");
+    let gated = env.run(&["resume", "--json", task]).ends(6, "gated");
+    assert!(gated["cause"].as_str().unwrap().contains("b.txt"), "{gated}");
+    env.checkout.write("b.txt", "b\n");
+
+    let result = env.run(&["resume", "--json", task]).ends(0, "handback");
+    assert_eq!(env.on_branch(&result, "c.txt").unwrap(), b"c\n");
+    env.assert_checkout_unchanged();
+}
+
+#[test]
+fn in_place_what_the_person_changes_meanwhile_is_not_lost() {
+    for (code, outcome, last) in [(0, "handback", Step::hand_back()), (3, "failed", Step::give_up())] {
+        let root = std::sync::Arc::new(std::sync::Mutex::new(std::path::PathBuf::new()));
+        let person = |file: &'static str, text: &'static str| {
+            let root = std::sync::Arc::clone(&root);
+            move || fs::write(root.lock().unwrap().join(file), text).unwrap()
+        };
+        let env = TestEnvironment::new(
+            Wire::Chat,
+            vec![
+                Step::call("read_file", json!({"path": "notes.md"})),
+                write("notes.md", "of the model\n").before(person("notes.md", "notes\nhuman line\n")),
+                write("b.txt", "b\n").before(person("new.txt", "made by hand\n")),
+                last.before(person("b.txt", "of the task, and by hand\n")),
+            ],
+        );
+        env.checkout.write("notes.md", "notes\n").commit("notes");
+        *root.lock().unwrap() = env.checkout.path().to_owned();
+        env.person_will_change("notes.md");
+        switches(&env).may_add("notes.md").may_add("new.txt");
+        let run = env.delegate(&["--isolation", "in-place", "--check", "touch left.txt"], "Work.");
+        let result = run.ends(code, outcome);
+        let at = |file: &str| fs::read_to_string(env.checkout.path().join(file)).ok();
+        assert_eq!(at("notes.md").as_deref(), Some("notes\nhuman line\n"), "{outcome}");
+        assert_eq!(at("new.txt").as_deref(), Some("made by hand\n"), "{outcome}");
+        assert_eq!((at("b.txt"), at("left.txt")), (None, None), "{outcome}");
+        let found = format!("refs/nisse/found/{}", result["task"].as_str().unwrap());
+        assert_eq!(env.checkout.file_at(&found, "b.txt").unwrap(), b"of the task, and by hand\n");
+        assert!(run.stderr.contains(&found) && run.stderr.contains("notes.md"), "{}", run.report());
+        if outcome == "handback" {
+            assert_eq!(env.on_branch(&result, "b.txt").unwrap(), b"b\n");
+            assert_eq!(env.on_branch(&result, "notes.md").unwrap(), b"notes\n", "the person's own was swept in");
+        }
+    }
+}
+
+#[test]
+fn in_place_a_detached_head_and_a_repository_without_commits() {
+    for unborn in [false, true] {
+        let env = TestEnvironment::new(Wire::Chat, vec![write("b.txt", "b\n"), Step::hand_back()]);
+        if unborn {
+            fs::remove_dir_all(env.checkout.path().join(".git")).unwrap();
+            env.checkout.git(&["init", "-q", "-b", "main"]);
+        } else {
+            unfinished(&env);
+            env.checkout.git(&["checkout", "-q", "--detach"]);
+        }
+        switches(&env);
+        let result = env.delegate(&["--isolation", "in-place"], "Make b.txt.").ends(0, "handback");
+        assert_eq!(env.on_branch(&result, "b.txt").unwrap(), b"b\n", "unborn: {unborn}");
+    }
+}
+
+#[test]
+fn in_place_is_refused_where_not_all_could_be_given_back() {
+    let env = TestEnvironment::new(Wire::Chat, Vec::new());
+    let refused = env.delegate(&["--isolation", "in-place", "--base", "HEAD"], "Make b.txt.");
+    assert!(refused.exits(2).stderr.contains("--base"), "{}", refused.report());
+    env.set("NISSE_WORKTREE_MAX_UNTRACKED", "10B");
+    env.checkout.write("large.bin", "more than ten bytes\n");
+    switches(&env);
+    let refused = env.delegate(&["--isolation", "in-place"], "Make b.txt.");
+    assert!(refused.exits(1).stderr.contains("large.bin"), "{}", refused.report());
+    assert_eq!(env.checkout.git(&["symbolic-ref", "HEAD"]), "refs/heads/main");
+    assert!(env.server.requests().is_empty());
+}

@@ -1,0 +1,74 @@
+//! The same of tasks that work in the checkout itself, which is the person's again in the end.
+
+use nisse::repo::TaskBranch;
+
+use super::*;
+
+/// Sets up a checkout that a task has, or gave back, as the prefix says.
+pub(super) fn stand(world: &World, task: &Task, head: &CommitId) {
+    let switch = task.intents.iter().find_map(|intent| match &intent.kind {
+        IntentKind::CheckoutSwitch { kept, snapshot, .. } => Some((kept, snapshot)),
+        _ => None,
+    });
+    let (kept, snapshot) = switch.unwrap();
+    let mut spec = WorktreeSpec {
+        task: TASK,
+        path: world.repo.clone(),
+        branch: task.started.branch.clone(),
+        start: snapshot.clone(),
+        isolation: Isolation::InPlace,
+    };
+    let checkout = world.checkout();
+    let worktree = Worktree::switch_there(&checkout, &spec, kept).unwrap();
+    git(&world.repo, &["update-ref", &format!("refs/heads/{}", spec.branch), &head.0]);
+    worktree.restore(head).unwrap();
+    spec.start = head.clone();
+    let branch = TaskBranch::new(&checkout, &spec).unwrap();
+    if task.gave_back().is_some() {
+        branch.switch_back(kept, snapshot).unwrap();
+    }
+    let discarded = |intent: &nisse::domain::intent::Intent| {
+        matches!(intent.kind, IntentKind::Discard { .. }) && intent.status == Status::Settled
+    };
+    if task.intents.iter().any(discarded) {
+        branch.discard(head).unwrap();
+    }
+}
+
+fn every_prefix_in_place(scenario: &Scenario) {
+    let world = World::new();
+    let root = world.repo.to_str().unwrap().to_owned();
+    every_prefix_of(&world, scenario, |started| {
+        started.isolation = Isolation::InPlace;
+        started.worktree.clone_from(&root);
+    });
+}
+
+#[test]
+fn of_a_task_in_place_that_is_handed_back() {
+    every_prefix_in_place(&Scenario {
+        replies: vec![
+            calls(&[
+                ("edit_file", json!({"path": "unfinished.txt", "old": "mine", "new": "three"})),
+                ("run_command", json!({"command": "rm b.txt; echo said"})),
+            ]),
+            calls(&[("edit_file", json!({"path": "a.txt", "old": "two", "new": "three"}))]),
+            calls(&[hand_back(true)]),
+        ],
+        turns: 30,
+        outcome: "handback",
+        model: LARGE,
+        evicts: false,
+    });
+}
+
+#[test]
+fn of_a_task_in_place_that_fails() {
+    every_prefix_in_place(&Scenario {
+        replies: vec![calls(&[("write_file", json!({"path": "n.txt", "content": "n\n"}))]), calls(&[hand_back(false)])],
+        turns: 30,
+        outcome: "failed",
+        model: LARGE,
+        evicts: false,
+    });
+}
