@@ -24,7 +24,6 @@ use nisse::{
 };
 use proptest::prelude::*;
 
-
 const TASK: TaskId = TaskId(uuid::Uuid::from_u128(7));
 
 pub(crate) fn started() -> TaskStarted {
