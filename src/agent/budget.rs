@@ -92,7 +92,7 @@ fn full(task: &Task, tokens: u64, budget: u64) -> String {
     let (alias, window) = (&model.alias, model.window);
     match &task.overflow {
         Some(refused) => format!(
-            "the proxy finds the request too large for {alias}, and nothing can be left out any more: {}",
+            "the proxy finds the request too large for the context window of {alias}, and nothing can be left out any more: {}",
             refused.message
         ),
         None => format!(

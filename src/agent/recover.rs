@@ -14,7 +14,7 @@ use crate::{
         id::{Hash, IntentId},
         intent::{Intent, IntentKind, Way},
         next::Recovery,
-        outcome::Pause,
+        outcome::{Pause, one_line},
     },
     log::Journal,
     ports::host::FileKind,
@@ -110,7 +110,10 @@ pub(super) fn after_completion(
     match done {
         Ok(()) => settled(journal, intent),
         Err(error) => {
-            journal.push(EventKind::Recovered { cause: format!("the {what} failed: {error}"), checkpoint: None })?;
+            journal.push(EventKind::Recovered {
+                cause: one_line(&format!("the {what} failed: {error}")),
+                checkpoint: None,
+            })?;
             Ok(())
         }
     }
@@ -225,6 +228,6 @@ fn abandoned(journal: &mut Journal, intent: IntentId, cause: &str) -> Result<(),
 }
 
 fn gate(journal: &mut Journal, cause: &str) -> Result<(), Error> {
-    journal.push(EventKind::TaskPaused { pause: Pause::Gated, cause: cause.to_owned() })?;
+    journal.push(EventKind::TaskPaused { pause: Pause::Gated, cause: one_line(cause) })?;
     Ok(())
 }

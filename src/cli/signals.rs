@@ -12,9 +12,9 @@ use super::{
 use crate::{agent::env::Stopper, commands, domain::id::TaskId};
 
 /// How long the work may take to stop by itself; the process is gone within 5 s.
-const GRACE: Duration = Duration::from_millis(4500);
-/// How long the last words may take: whoever reads them may have stopped reading.
-const LAST_WORDS: Duration = Duration::from_millis(300);
+const GRACE: Duration = Duration::from_millis(3900);
+/// How long the last words, and the end of the commands, may take: whoever reads may have stopped reading.
+const LAST_WORDS: Duration = Duration::from_secs(1);
 /// Exit status of a stop.
 const STOPPED: u8 = 7;
 
@@ -53,18 +53,18 @@ pub(super) fn listen(
 /// Ends the process in the middle of the work: the log is whole all the same.
 async fn leave(manner: Manner, progress: Progress, way_on: fn(TaskId) -> String) {
     let words = tokio::task::spawn_blocking(move || {
-        commands::run::kill_commands();
         progress.finish();
         let task = progress.task();
         let hint = task.map(way_on);
         if manner.json {
             let message = "stopped before the work could end by itself".to_owned();
             let object = ErrorObject::new("stopped", STOPPED, task, message, hint.clone());
-            render::data(manner, &json!(object).to_string());
+            render::last_data(&json!(object).to_string());
         }
         render::say(manner, &format!("stopped at once{}", hint.map_or_else(String::new, |hint| format!("; {hint}"))));
     });
-    let _ = tokio::time::timeout(LAST_WORDS, words).await;
+    let commands = tokio::task::spawn_blocking(commands::run::kill_commands);
+    let _ = tokio::time::timeout(LAST_WORDS, futures_util::future::join(words, commands)).await;
     #[expect(clippy::exit, reason = "the person does not want to wait, or the work does not stop")]
     std::process::exit(i32::from(STOPPED));
 }

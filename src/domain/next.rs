@@ -7,7 +7,7 @@ use super::{
     id::{CallId, IntentId},
     intent::{IntentKind, Status},
     message::Stop,
-    outcome::{End, Outcome, Pause},
+    outcome::{End, Outcome, Pause, one_line},
     task::Task,
     upstream::Reaction,
     window::STRONGER_EVICTIONS,
@@ -237,9 +237,4 @@ fn paused(pause: Pause, cause: &str) -> Step {
 
 fn stopped() -> Step {
     paused(Pause::Stopped, "stopped on request")
-}
-
-/// A cause is one line, and may hold the words of a model or a proxy.
-fn one_line(cause: &str) -> String {
-    cause.split_whitespace().collect::<Vec<_>>().join(" ")
 }

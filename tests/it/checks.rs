@@ -50,6 +50,7 @@ fn every_check_must_pass() {
             TestEnvironment::new(wire, vec![write("x\n"), Step::hand_back(), rewrite("x", "y"), Step::hand_back()]);
         let result = env.delegate(&["--check", "true", "--check", "grep y b.txt"], "Make b.txt.").ends(0, "handback");
         assert_eq!(status_of(&result), 0);
+        assert_eq!(env.on_branch(&result, "b.txt").unwrap(), b"y\n", "the second check was not run");
     }
 }
 

@@ -79,7 +79,9 @@ fn tunnel_one(mut near: TcpStream, keep: &Mutex<Vec<String>>) {
     let head = String::from_utf8(head).unwrap();
     keep.lock().unwrap().push(head.clone());
     let target = head.strip_prefix("CONNECT ").and_then(|rest| rest.split(' ').next()).unwrap();
-    let mut far = TcpStream::connect(target).unwrap();
+    // whatever its name, it is a server of this test
+    let port = target.rsplit(':').next().unwrap();
+    let mut far = TcpStream::connect(format!("127.0.0.1:{port}")).unwrap();
     near.write_all(b"HTTP/1.1 200 OK\r\n\r\n").unwrap();
     let (mut back_from, mut back_to) = (far.try_clone().unwrap(), near.try_clone().unwrap());
     let back = thread::spawn(move || {
@@ -112,23 +114,31 @@ fn a_private_authority_is_trusted_when_it_is_named_or_the_systems_store_holds_it
 
 #[test]
 fn the_networks_proxy_is_used_and_left_out_where_the_environment_says_so() {
-    let address = format!("https://127.0.0.1:{}", https());
+    // the name is known to the network's proxy alone, which leads it here
+    let far = format!("https://models.example.invalid:{}", https());
     let (through, asked) = tunnel();
     let authority = certificates("authority.pem");
     let base = [
-        ("NISSE_LLM_BASE_URL", address.as_str()),
+        ("NISSE_LLM_BASE_URL", far.as_str()),
         ("NISSE_LLM_CA_FILE", authority.as_str()),
         ("HTTPS_PROXY", through.as_str()),
     ];
     let run = models(&environment(), &base);
-    assert!(run.exits(0).stdout.contains("behind-tls"), "{}", run.report());
+    // the server is reached, and its certificate names another
+    assert!(run.exits(2).stderr.contains("certificate"), "{}", run.report());
     let before = asked.lock().unwrap().clone();
     assert!(!before.is_empty(), "nothing went through the proxy");
-    assert!(before.iter().all(|head| head.starts_with("CONNECT 127.0.0.1:") && !head.contains("sk-")), "{before:?}");
+    let plain = |head: &String| head.starts_with("CONNECT models.example.invalid:") && !head.contains("sk-");
+    assert!(before.iter().all(plain), "{before:?}");
 
-    let around = models(&environment(), &[&base[..], &[("NO_PROXY", "127.0.0.1")]].concat());
-    assert!(around.exits(0).stdout.contains("behind-tls"), "{}", around.report());
+    let around = models(&environment(), &[&base[..], &[("NO_PROXY", "example.invalid")]].concat());
+    around.exits(1);
     assert_eq!(asked.lock().unwrap().len(), before.len(), "NO_PROXY was not heeded");
+
+    let near = far.replace("models.example.invalid", "127.0.0.1");
+    let at_home = models(&environment(), &[&base[1..], &[("NISSE_LLM_BASE_URL", near.as_str())]].concat());
+    assert!(at_home.exits(0).stdout.contains("behind-tls"), "{}", at_home.report());
+    assert_eq!(asked.lock().unwrap().len(), before.len(), "this machine is not reached through a proxy");
 }
 
 #[test]

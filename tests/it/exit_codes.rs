@@ -95,7 +95,7 @@ fn of_six_gated_each_time_until_somebody_decides() {
     for wire in Wire::BOTH {
         let scratch = tempfile::tempdir().unwrap();
         let began = scratch.path().join("began");
-        let line = format!("echo half >> b.txt; touch {}; exec sleep 600", began.display());
+        let line = format!("echo half >> b.txt\ntouch {}\nexec sleep 600", began.display());
         let env = TestEnvironment::new(wire, vec![Step::call("run_command", json!({"command": line}))]);
         let running = env.start(&["delegate", "--json", "Make b.txt."]);
         assert!(wait_until(SOON, || began.exists()), "the command did not begin");
@@ -105,7 +105,8 @@ fn of_six_gated_each_time_until_somebody_decides() {
             let run = env.run(&["resume", "--json"]);
             status(&run, 6);
             let gated = run.ends(6, "gated");
-            assert!(gated["cause"].as_str().unwrap().contains("echo half"), "{gated}");
+            let cause = gated["cause"].as_str().unwrap();
+            assert!(cause.contains("echo half") && !cause.contains('\n'), "a cause is one line: {gated}");
             let left = format!("{}/b.txt", gated["worktree"].as_str().unwrap());
             assert_eq!(fs::read_to_string(left).unwrap(), "half\n", "something was touched, or run again");
         }

@@ -41,7 +41,7 @@ fn an_allowed_fallback_is_told_and_counted_to_whoever_answered() {
         assert_eq!(result["model"]["answered_by"], "openai/other");
         let notices = result["notices"].to_string();
         assert!(notices.contains("other (openai/other)") && notices.contains("2 of 4"), "{result}");
-        assert!(run.stderr.contains("other (openai/other) answered in place of"), "{}", run.report());
+        assert!(run.stderr.contains("answered by other (openai/other) instead"), "{}", run.report());
 
         let asked = env.server.requests();
         let effort = |body: &Value| match wire {

@@ -62,7 +62,6 @@ fn a_second_signal_ends_it_at_once_with_the_way_on_in_words_and_json() {
     let running = env.start(&["delegate", "--json", "Make b.txt."]);
     assert!(wait_until(SOON, || pid_file.exists()), "the command did not begin");
     running.signal(Signal::INT);
-    std::thread::sleep(Duration::from_millis(300)); // two signals at one moment are one
     running.signal(Signal::TERM);
     let run = env.finish(running);
     run.exits(7);

@@ -280,6 +280,7 @@ fn a_full_disk_is_told_and_the_task_goes_on_when_there_is_room() {
             _ => Step::hand_back(),
         });
         let env = TestEnvironment::new(wire, script);
+        env.configure(&format!("[models.\"{}\"]\nmax_input_tokens = 1_000_000\n", wire.alias()));
         let full = env.finish(env.start_behind("trap '' XFSZ; ulimit -f 600", &["delegate", "--json", "Make b.txt."]));
         told_of_the_log(&full, "disk");
         let task = only_task(&env);

@@ -130,7 +130,8 @@ impl Proxy {
             // a redirect would carry the token to wherever it points
             .redirect(reqwest::redirect::Policy::none())
             .retry(reqwest::retry::never());
-        if address.is_loopback() {
+        let loopback = address.is_loopback();
+        if loopback {
             builder = builder.no_proxy();
         }
         if let Some(path) = settings.extra_ca {
@@ -145,7 +146,7 @@ impl Proxy {
             token,
             api_key,
             limits: Limits { first_byte: settings.first_byte, idle: settings.idle },
-            through: settings.through,
+            through: settings.through.filter(|_| !loopback),
             http: builder.build().map_err(|source| Error::Client { source })?,
             known: RwLock::default(),
         })

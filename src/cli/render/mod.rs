@@ -67,6 +67,14 @@ pub fn try_data(manner: Manner, line: &str) -> std::io::Result<()> {
     out.flush()
 }
 
+/// Writes a line of data after which no other comes: whoever else would write waits for the process to end.
+pub fn last_data(line: &str) {
+    let mut out = std::io::stdout().lock();
+    let _ = writeln!(out, "{line}");
+    let _ = out.flush();
+    std::mem::forget(out);
+}
+
 /// Writes a line for a person, whatever the manner.
 pub fn say(manner: Manner, line: &str) {
     let mut out = AutoStream::new(std::io::stderr(), manner.color);

@@ -37,7 +37,7 @@ pub fn lines(event: &Event) -> Vec<String> {
         }
         EventKind::RequestEnded { trouble, message, retry_in_ms, .. } => {
             let then = asking_again(*retry_in_ms);
-            vec![format!("no reply: {trouble}: {}{then}", first_line(message, 300))]
+            vec![format!("no reply: {trouble}: {}{then}", first_line(message, 240))]
         }
         EventKind::RequestWithheld { estimated_input } => {
             vec![format!("no room for the next request of about {} tokens", grouped(*estimated_input))]

