@@ -42,13 +42,13 @@ pub(super) async fn check(journal: &mut Journal, env: &Env<'_>, id: &CallId) -> 
     }
     let intent = act::open(journal, IntentKind::Check { call: id.clone() })?;
     // in a checkout, what differs before the checks may be the person's
-    let theirs = match journal.task().started.isolation {
+    let before = match journal.task().started.isolation {
         Isolation::InPlace => env.worktree()?.hold(&head)?,
         Isolation::Worktree => None,
     };
     let verdict = run_all(journal, env, id, &commands).await?;
-    match theirs {
-        Some(theirs) => env.worktree()?.restore_held(&theirs, &head)?,
+    match before {
+        Some(before) => env.worktree()?.restore_held(&before, &head)?,
         None => env.worktree()?.restore(&head)?,
     }
     env.answer(journal, id, verdict)?;

@@ -12,9 +12,36 @@ use serde::{Deserialize, Serialize};
 const PARTS: [&str; 4] = ["clean", "smudge", "process", "required"];
 
 /// Content filters by name, each with its settings.
+/// Stored as the settings that define them: `filter.lfs.clean=git-lfs clean -- %f`.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(transparent)]
+#[serde(into = "Vec<String>", try_from = "Vec<String>")]
+#[schemars(with = "Vec<String>")]
 pub struct Filters(BTreeMap<String, BTreeMap<String, String>>);
+
+impl From<Filters> for Vec<String> {
+    fn from(filters: Filters) -> Self {
+        let settings = |(name, parts): (&String, &BTreeMap<String, String>)| {
+            parts.iter().map(|(part, value)| format!("filter.{name}.{part}={value}")).collect::<Vec<_>>()
+        };
+        filters.0.iter().flat_map(settings).collect()
+    }
+}
+
+impl TryFrom<Vec<String>> for Filters {
+    type Error = String;
+
+    fn try_from(settings: Vec<String>) -> Result<Self, String> {
+        let mut filters = Self::default();
+        for setting in settings {
+            // a filter's name may hold an equals sign, a part none: the first one behind a part ends the key
+            let ends = setting.match_indices('=').map(|(at, _)| at);
+            let key = ends.into_iter().find_map(|at| filter_of(&setting[..at]).map(|key| (at, key)));
+            let Some((at, (name, part))) = key else { return Err(format!("`{setting}` is no setting of a filter")) };
+            filters.0.entry(name.to_owned()).or_default().insert(part.to_owned(), setting[at + 1..].to_owned());
+        }
+        Ok(filters)
+    }
+}
 
 impl Filters {
     /// Those of a configuration, of which a later entry beats an earlier one.
@@ -124,6 +151,15 @@ mod tests {
         assert_eq!(value("filter.evil.process"), Some(""));
         assert_eq!((value("filter.evil.clean"), value("filter.evil.required")), (Some(""), Some("false")));
         assert_eq!(began.and_no_other([now("tidy", "process")]), Err("tidy".to_owned()));
+    }
+
+    #[test]
+    fn filters_are_stored_as_their_settings() {
+        let filters = Filters::configured([("filter.a=b.c.clean", "sed s/x=y/z/"), ("filter.lfs.required", "true")]);
+        let stored: Vec<String> = filters.clone().into();
+        assert_eq!(stored, ["filter.a=b.c.clean=sed s/x=y/z/", "filter.lfs.required=true"]);
+        assert_eq!(Filters::try_from(stored), Ok(filters));
+        assert!(Filters::try_from(vec!["user.name=x".to_owned()]).is_err());
     }
 
     #[test]

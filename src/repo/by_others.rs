@@ -62,8 +62,8 @@ impl Worktree {
     }
 
     /// Makes the files those that were held, and the index that of `head`.
-    pub fn restore_held(&self, theirs: &CommitId, head: &CommitId) -> Result<(), Error> {
-        self.restore(theirs)?;
+    pub fn restore_held(&self, files: &CommitId, head: &CommitId) -> Result<(), Error> {
+        self.restore(files)?;
         let git = self.git()?;
         git.call(["read-tree", "--reset", &head.0]).limit(LONG).run()?;
         git.call(["update-index", "-q", "--refresh"]).limit(LONG).also_fine(1).run().map(drop)

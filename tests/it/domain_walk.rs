@@ -1,8 +1,6 @@
 //! Random legal histories of a task: for every one of them, and every prefix, the fold, the tables, the codec and the
 //! decision hold.
 
-mod design;
-
 use nisse::{
     domain::{
         caps::{Cap, Caps, Money},
@@ -23,6 +21,8 @@ use nisse::{
     log,
 };
 use proptest::prelude::*;
+
+mod table;
 
 const TASK: TaskId = TaskId(uuid::Uuid::from_u128(7));
 
@@ -243,7 +243,7 @@ fn walk(choices: &[u8]) -> Vec<Event> {
         let common: Vec<_> = legal.iter().filter(|kind| !rare(kind)).cloned().collect();
         let pool = if common.is_empty() || dice.below(12) == 0 { legal } else { common };
         let picked = dice.pick(&pool);
-        design::holds(&task, &picked);
+        table::is_as_the_design_says(&task, &picked);
         let chosen = event(&task, dice, picked);
         task.apply(&chosen).unwrap();
         events.push(chosen);

@@ -230,15 +230,6 @@ impl World {
         self.logs.join(name)
     }
 
-    /// HEAD, index and files of the checkout are the person's.
-    fn assert_given_back(&self, at: &str) {
-        for ask in
-            [&["symbolic-ref", "HEAD"][..], &["--no-optional-locks", "status", "--porcelain"], &["ls-files", "--stage"]]
-        {
-            assert_eq!(git(&self.repo, ask), git(&self.pristine, ask), "{at}");
-        }
-    }
-
     pub(crate) fn tree(&self) -> Option<String> {
         let refs =
             git(&self.repo, &["for-each-ref", "--format=%(refname)", "refs/heads/nisse", "refs/nisse/discarded"]);
@@ -345,7 +336,7 @@ fn every_prefix_of(world: &World, scenario: &Scenario, begin: impl Fn(&mut TaskS
         assert_eq!(resumed, outcome, "{at}");
         assert_eq!(story(&after), whole_story, "{at}");
         assert_eq!(world.tree(), whole_tree, "{at}");
-        world.assert_given_back(&at);
+        in_place::assert_given_back(world, &at);
         for request in sent {
             // one too large is sent again smaller, so that a turn may have several
             let same = requests.iter().any(|whole| without_number(whole) == without_number(&request));

@@ -35,6 +35,15 @@ pub(super) fn stand(world: &World, task: &Task, head: &CommitId) {
     }
 }
 
+/// HEAD, index and files of the checkout are the person's.
+pub(super) fn assert_given_back(world: &World, at: &str) {
+    for ask in
+        [&["symbolic-ref", "HEAD"][..], &["--no-optional-locks", "status", "--porcelain"], &["ls-files", "--stage"]]
+    {
+        assert_eq!(git(&world.repo, ask), git(&world.pristine, ask), "{at}");
+    }
+}
+
 fn every_prefix_in_place(scenario: &Scenario) {
     let world = World::new();
     let root = world.repo.to_str().unwrap().to_owned();

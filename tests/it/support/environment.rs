@@ -112,9 +112,12 @@ impl TestEnvironment {
     /// To be called before the first run, which is when the checkout's state is taken.
     pub(crate) fn person_will_change(&self, file: &str) -> &Self {
         let mut before = Fingerprint::of(self.checkout.path());
-        before.forget(file);
+        self.may_add(file);
+        for place in self.may_add.borrow().iter() {
+            before.forget(place);
+        }
         self.before.replace(Some(before));
-        self.may_add(file)
+        self
     }
 
     /// Runs `nisse delegate --json … BRIEF` in the checkout.

@@ -1,4 +1,4 @@
-//! The task's table once more, in other words than its own.
+//! The transition table, said once more in other words: what follows from it for each event that it lets pass.
 
 use nisse::domain::{
     event::EventKind,
@@ -8,8 +8,8 @@ use nisse::domain::{
     task::Task,
 };
 
-/// What the table must not allow, said once more in other words.
-pub(super) fn holds(task: &Task, kind: &EventKind) {
+/// Asserts that an event that the table allows may follow.
+pub(super) fn is_as_the_design_says(task: &Task, kind: &EventKind) {
     let answered = task.turns.last().map_or(0, |turn| turn.results.len());
     let open = task.turns.last().filter(|turn| !turn.closed);
     let next_call = open.and_then(|turn| turn.reply.calls().nth(answered)).map(|call| &call.id);
