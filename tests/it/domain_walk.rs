@@ -69,23 +69,23 @@ pub(crate) fn started() -> TaskStarted {
 }
 
 /// Picks from a list of choices; the choices are the test's random input.
-struct Dice<'a>(std::iter::Cycle<std::slice::Iter<'a, u8>>);
+pub(crate) struct Dice<'a>(pub(crate) std::iter::Cycle<std::slice::Iter<'a, u8>>);
 
 impl Dice<'_> {
-    fn below(&mut self, n: usize) -> usize {
+    pub(crate) fn below(&mut self, n: usize) -> usize {
         usize::from(*self.0.next().unwrap()) % n
     }
 
-    fn pick<T: Clone>(&mut self, items: &[T]) -> T {
+    pub(crate) fn pick<T: Clone>(&mut self, items: &[T]) -> T {
         items[self.below(items.len())].clone()
     }
 }
 
-fn commit(n: usize) -> CommitId {
+pub(crate) fn commit(n: usize) -> CommitId {
     CommitId(format!("{n:040x}"))
 }
 
-fn reply(dice: &mut Dice<'_>, turn: u32) -> Reply {
+pub(crate) fn reply(dice: &mut Dice<'_>, turn: u32) -> Reply {
     let names = ["read_file", "write_file", "run_command", "hand_back", "hand_back", "unheard_of", ""];
     let arguments = ["{}", "{\"path\":\"a\"}", "", "not json", "{\"x\":\"\\ud83d\"}"];
     let mut parts = Vec::new();

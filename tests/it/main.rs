@@ -13,6 +13,7 @@ mod completions;
 mod connection;
 #[cfg(feature = "crashpoints")]
 mod crash;
+mod decided_walk;
 mod delegate;
 mod demo;
 mod doctor;
