@@ -198,6 +198,26 @@ fn a_request_is_not_handed_to_the_models_that_stand_by() {
 }
 
 #[test]
+fn a_model_that_stands_by_may_answer_where_the_person_allows_it() {
+    for (role, backings) in [
+        ("local-standby", ["scripted-standby", "scripted-coder"]),
+        ("remote-standby", ["claude-standby", "claude-scripted"]),
+    ] {
+        let (brief, name) = faulty("broken");
+        let env = environment(start::open(), role);
+        env.set("NISSE_DELEGATE_FALLBACK", "allow");
+        let run = env.delegate(&[], &brief);
+        run.ends(0, "handback");
+        assert_eq!(start::open().calls(&name)[..2], backings, "{}", run.report());
+        let replies = events(&run, "reply_received");
+        let who = |reply: &serde_json::Value| reply["reply"]["answered_by"]["fallback"].as_bool().unwrap();
+        let fallbacks: Vec<bool> = replies.iter().map(who).collect();
+        assert_eq!(fallbacks, [true, false, false, false], "{}", run.report());
+        assert!(run.stderr.contains("instead"), "the person is not told\n{}", run.report());
+    }
+}
+
+#[test]
 fn a_request_that_does_not_fit_waits_for_the_person() {
     for role in MODELS {
         let (brief, name) = faulty(&["overflow"].repeat(3).join(" "));
