@@ -146,15 +146,7 @@ fn screen(text: &str) -> String {
 /// A number with its thousands apart: `12,345`.
 #[must_use]
 pub fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
+    indicatif::HumanCount(number).to_string()
 }
 
 /// A span of time for people: `850 ms`, `12 s`, `3 min 05 s`, `2 h 10 min`.
