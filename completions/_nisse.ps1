@@ -38,6 +38,7 @@ Register-ArgumentCompleter -Native -CommandName 'nisse' -ScriptBlock {
             [CompletionResult]::new('--version', '--version', [CompletionResultType]::ParameterName, 'Print version')
             [CompletionResult]::new('delegate', 'delegate', [CompletionResultType]::ParameterValue, 'Run one bounded task on a branch of its own')
             [CompletionResult]::new('resume', 'resume', [CompletionResultType]::ParameterValue, 'Go on with a task that was cut off')
+            [CompletionResult]::new('drop', 'drop', [CompletionResultType]::ParameterValue, 'Give a task up')
             [CompletionResult]::new('log', 'log', [CompletionResultType]::ParameterValue, 'List the tasks of this checkout, or the events of one')
             [CompletionResult]::new('models', 'models', [CompletionResultType]::ParameterValue, 'List the models that the proxy offers to this key')
             [CompletionResult]::new('doctor', 'doctor', [CompletionResultType]::ParameterValue, 'Check everything that a run needs')
@@ -74,6 +75,25 @@ Register-ArgumentCompleter -Native -CommandName 'nisse' -ScriptBlock {
             break
         }
         'nisse;resume' {
+            [CompletionResult]::new('-C', '-C ', [CompletionResultType]::ParameterName, 'Work in the repository at PATH instead of the current directory')
+            [CompletionResult]::new('--repo', '--repo', [CompletionResultType]::ParameterName, 'Work in the repository at PATH instead of the current directory')
+            [CompletionResult]::new('--color', '--color', [CompletionResultType]::ParameterName, 'Use colour: auto, always or never')
+            [CompletionResult]::new('--config', '--config', [CompletionResultType]::ParameterName, 'Read settings from FILE instead of your own file [env: NISSE_CONFIG]')
+            [CompletionResult]::new('--state-dir', '--state-dir', [CompletionResultType]::ParameterName, 'Keep log and worktrees in DIR [env: NISSE_STATE_DIR]')
+            [CompletionResult]::new('--rollback', '--rollback', [CompletionResultType]::ParameterName, 'Put the files back to the last checkpoint, and go on')
+            [CompletionResult]::new('--keep', '--keep', [CompletionResultType]::ParameterName, 'Keep what is in the worktree, and go on')
+            [CompletionResult]::new('--drop', '--drop', [CompletionResultType]::ParameterName, 'Give the task up, as `nisse drop` does')
+            [CompletionResult]::new('--json', '--json', [CompletionResultType]::ParameterName, 'Print JSON on stdout')
+            [CompletionResult]::new('-v', '-v', [CompletionResultType]::ParameterName, 'Tell more')
+            [CompletionResult]::new('--verbose', '--verbose', [CompletionResultType]::ParameterName, 'Tell more')
+            [CompletionResult]::new('-q', '-q', [CompletionResultType]::ParameterName, 'Tell only results and errors')
+            [CompletionResult]::new('--quiet', '--quiet', [CompletionResultType]::ParameterName, 'Tell only results and errors')
+            [CompletionResult]::new('--no-input', '--no-input', [CompletionResultType]::ParameterName, 'Never ask anything')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
+            break
+        }
+        'nisse;drop' {
             [CompletionResult]::new('-C', '-C ', [CompletionResultType]::ParameterName, 'Work in the repository at PATH instead of the current directory')
             [CompletionResult]::new('--repo', '--repo', [CompletionResultType]::ParameterName, 'Work in the repository at PATH instead of the current directory')
             [CompletionResult]::new('--color', '--color', [CompletionResultType]::ParameterName, 'Use colour: auto, always or never')
@@ -188,6 +208,7 @@ Register-ArgumentCompleter -Native -CommandName 'nisse' -ScriptBlock {
         'nisse;help' {
             [CompletionResult]::new('delegate', 'delegate', [CompletionResultType]::ParameterValue, 'Run one bounded task on a branch of its own')
             [CompletionResult]::new('resume', 'resume', [CompletionResultType]::ParameterValue, 'Go on with a task that was cut off')
+            [CompletionResult]::new('drop', 'drop', [CompletionResultType]::ParameterValue, 'Give a task up')
             [CompletionResult]::new('log', 'log', [CompletionResultType]::ParameterValue, 'List the tasks of this checkout, or the events of one')
             [CompletionResult]::new('models', 'models', [CompletionResultType]::ParameterValue, 'List the models that the proxy offers to this key')
             [CompletionResult]::new('doctor', 'doctor', [CompletionResultType]::ParameterValue, 'Check everything that a run needs')
@@ -201,6 +222,9 @@ Register-ArgumentCompleter -Native -CommandName 'nisse' -ScriptBlock {
             break
         }
         'nisse;help;resume' {
+            break
+        }
+        'nisse;help;drop' {
             break
         }
         'nisse;help;log' {

@@ -28,6 +28,9 @@ _nisse() {
             nisse,doctor)
                 cmd="nisse__subcmd__doctor"
                 ;;
+            nisse,drop)
+                cmd="nisse__subcmd__drop"
+                ;;
             nisse,help)
                 cmd="nisse__subcmd__help"
                 ;;
@@ -55,6 +58,9 @@ _nisse() {
             nisse__subcmd__help,doctor)
                 cmd="nisse__subcmd__help__subcmd__doctor"
                 ;;
+            nisse__subcmd__help,drop)
+                cmd="nisse__subcmd__help__subcmd__drop"
+                ;;
             nisse__subcmd__help,help)
                 cmd="nisse__subcmd__help__subcmd__help"
                 ;;
@@ -77,7 +83,7 @@ _nisse() {
 
     case "${cmd}" in
         nisse)
-            opts="-C -v -q -h -V --repo --json --color --verbose --quiet --config --state-dir --no-input --help --version delegate resume log models doctor demo completions man help"
+            opts="-C -v -q -h -V --repo --json --color --verbose --quiet --config --state-dir --no-input --help --version delegate resume drop log models doctor demo completions man help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -393,8 +399,62 @@ _nisse() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        nisse__subcmd__drop)
+            opts="-C -v -q -h --repo --json --color --verbose --quiet --config --state-dir --no-input --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --repo)
+                    COMPREPLY=()
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o plusdirs
+                    fi
+                    return 0
+                    ;;
+                -C)
+                    COMPREPLY=()
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o plusdirs
+                    fi
+                    return 0
+                    ;;
+                --color)
+                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
+                --config)
+                    local oldifs
+                    if [ -n "${IFS+x}" ]; then
+                        oldifs="$IFS"
+                    fi
+                    IFS=$'\n'
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    if [ -n "${oldifs+x}" ]; then
+                        IFS="$oldifs"
+                    fi
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o filenames
+                    fi
+                    return 0
+                    ;;
+                --state-dir)
+                    COMPREPLY=()
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o plusdirs
+                    fi
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         nisse__subcmd__help)
-            opts="delegate resume log models doctor demo completions man help"
+            opts="delegate resume drop log models doctor demo completions man help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -450,6 +510,20 @@ _nisse() {
             return 0
             ;;
         nisse__subcmd__help__subcmd__doctor)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        nisse__subcmd__help__subcmd__drop)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -588,7 +662,7 @@ _nisse() {
             return 0
             ;;
         nisse__subcmd__man)
-            opts="-C -v -q -h --repo --json --color --verbose --quiet --config --state-dir --no-input --help delegate resume log models doctor demo completions man"
+            opts="-C -v -q -h --repo --json --color --verbose --quiet --config --state-dir --no-input --help delegate resume drop log models doctor demo completions man"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -696,7 +770,7 @@ _nisse() {
             return 0
             ;;
         nisse__subcmd__resume)
-            opts="-C -v -q -h --repo --json --color --verbose --quiet --config --state-dir --no-input --help"
+            opts="-C -v -q -h --rollback --keep --drop --repo --json --color --verbose --quiet --config --state-dir --no-input --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

@@ -35,6 +35,7 @@ set edit:completion:arg-completer[nisse] = {|@words|
             cand --version 'Print version'
             cand delegate 'Run one bounded task on a branch of its own'
             cand resume 'Go on with a task that was cut off'
+            cand drop 'Give a task up'
             cand log 'List the tasks of this checkout, or the events of one'
             cand models 'List the models that the proxy offers to this key'
             cand doctor 'Check everything that a run needs'
@@ -69,6 +70,24 @@ set edit:completion:arg-completer[nisse] = {|@words|
             cand --help 'Print help (see more with ''--help'')'
         }
         &'nisse;resume'= {
+            cand -C 'Work in the repository at PATH instead of the current directory'
+            cand --repo 'Work in the repository at PATH instead of the current directory'
+            cand --color 'Use colour: auto, always or never'
+            cand --config 'Read settings from FILE instead of your own file [env: NISSE_CONFIG]'
+            cand --state-dir 'Keep log and worktrees in DIR [env: NISSE_STATE_DIR]'
+            cand --rollback 'Put the files back to the last checkpoint, and go on'
+            cand --keep 'Keep what is in the worktree, and go on'
+            cand --drop 'Give the task up, as `nisse drop` does'
+            cand --json 'Print JSON on stdout'
+            cand -v 'Tell more'
+            cand --verbose 'Tell more'
+            cand -q 'Tell only results and errors'
+            cand --quiet 'Tell only results and errors'
+            cand --no-input 'Never ask anything'
+            cand -h 'Print help (see more with ''--help'')'
+            cand --help 'Print help (see more with ''--help'')'
+        }
+        &'nisse;drop'= {
             cand -C 'Work in the repository at PATH instead of the current directory'
             cand --repo 'Work in the repository at PATH instead of the current directory'
             cand --color 'Use colour: auto, always or never'
@@ -176,6 +195,7 @@ set edit:completion:arg-completer[nisse] = {|@words|
         &'nisse;help'= {
             cand delegate 'Run one bounded task on a branch of its own'
             cand resume 'Go on with a task that was cut off'
+            cand drop 'Give a task up'
             cand log 'List the tasks of this checkout, or the events of one'
             cand models 'List the models that the proxy offers to this key'
             cand doctor 'Check everything that a run needs'
@@ -187,6 +207,8 @@ set edit:completion:arg-completer[nisse] = {|@words|
         &'nisse;help;delegate'= {
         }
         &'nisse;help;resume'= {
+        }
+        &'nisse;help;drop'= {
         }
         &'nisse;help;log'= {
         }

@@ -1,6 +1,7 @@
 //! The turn loop and what it needs. Start reading at [`turn`].
 
 mod act;
+mod answered;
 mod ask;
 mod check;
 mod context;

@@ -5,12 +5,13 @@
 use std::path::PathBuf;
 
 use super::{
-    Error, act,
+    Error, act, answered,
     env::{Env, head},
 };
 use crate::{
     domain::{
         event::EventKind,
+        gate::Answer,
         id::{CommitId, Hash, IntentId},
         intent::{Intent, IntentKind},
         next::Recovery,
@@ -44,6 +45,21 @@ async fn recover_intent(journal: &mut Journal, env: &mut Env<'_>, intent: &Inten
     {
         return settled(journal, id);
     }
+    if journal.task().given_up() && intent.kind.call().is_some() {
+        return abandoned(journal, id, "the task was given up");
+    }
+    match (&intent.kind, journal.task().answer()) {
+        (IntentKind::FileEdit { call, .. } | IntentKind::Command { call, .. }, Some(Answer::Rollback)) => {
+            return answered::roll_call_back(journal, env, id, call);
+        }
+        (IntentKind::FileEdit { call, .. } | IntentKind::Command { call, .. }, Some(Answer::Keep)) => {
+            if !stands(journal, env)? {
+                return Ok(());
+            }
+            return answered::keep_call(journal, env, id, call);
+        }
+        (_, Some(Answer::Rollback | Answer::Keep | Answer::Drop) | None) => {}
+    }
     match &intent.kind {
         IntentKind::Task => settled(journal, id),
         IntentKind::FileEdit { call, path, before, after, answer } => {
@@ -74,6 +90,10 @@ async fn recover_intent(journal: &mut Journal, env: &mut Env<'_>, intent: &Inten
             let head = head(journal.task())?;
             env.worktree()?.restore(&head)?;
             abandoned(journal, id, "the check was cut off; it is run again")
+        }
+        IntentKind::Squash { from, to } if journal.task().given_up() => {
+            handle(journal, env, to)?.squash_apply(from, to)?;
+            settled(journal, id)
         }
         IntentKind::Squash { from, to } => {
             if !stands(journal, env)? {
@@ -112,8 +132,15 @@ fn after_completion(
 
 /// Branch and worktree, where no intent is open.
 fn worktree(journal: &mut Journal, env: &mut Env<'_>) -> Result<(), Error> {
+    let answer = journal.task().answer();
+    if answer == Some(Answer::Rollback) {
+        return answered::roll_back(journal, env);
+    }
     if !stands(journal, env)? {
         return Ok(());
+    }
+    if answer == Some(Answer::Keep) {
+        return answered::keep(journal, env);
     }
     let head = head(journal.task())?;
     let worktree = env.worktree()?;
@@ -143,13 +170,15 @@ fn stands(journal: &mut Journal, env: &mut Env<'_>) -> Result<bool, Error> {
     let tip = opened.tip()?;
     // a checkpoint that the log does not name yet carries the open call in its trailers
     let ahead = tip.as_ref().map(|tip| opened.commit_is_ours(tip, task.id)).transpose()?.flatten();
-    let beyond = task.pending_intents().any(|intent| match &intent.kind {
-        IntentKind::Squash { to, .. } => tip.as_ref() == Some(to),
-        IntentKind::FileEdit { call, .. } | IntentKind::Command { call, .. } | IntentKind::Check { call } => {
-            ahead.as_ref() == Some(call)
-        }
-        IntentKind::Task | IntentKind::Discard { .. } | IntentKind::CleanUp => false,
-    });
+    let kept = ahead.is_some() && ahead == answered::kept_call(task);
+    let beyond = kept
+        || task.pending_intents().any(|intent| match &intent.kind {
+            IntentKind::Squash { to, .. } => tip.as_ref() == Some(to),
+            IntentKind::FileEdit { call, .. } | IntentKind::Command { call, .. } | IntentKind::Check { call } => {
+                ahead.as_ref() == Some(call)
+            }
+            IntentKind::Task | IntentKind::Discard { .. } | IntentKind::CleanUp => false,
+        });
     if tip.as_ref() == Some(&head) || beyond {
         env.worktree = Some(opened);
         return Ok(true);
@@ -161,7 +190,7 @@ fn stands(journal: &mut Journal, env: &mut Env<'_>) -> Result<bool, Error> {
 }
 
 /// The worktree's names.
-fn spec(journal: &Journal, start: &CommitId) -> WorktreeSpec {
+pub(super) fn spec(journal: &Journal, start: &CommitId) -> WorktreeSpec {
     let task = journal.task();
     WorktreeSpec {
         task: task.id,
@@ -172,7 +201,7 @@ fn spec(journal: &Journal, start: &CommitId) -> WorktreeSpec {
 }
 
 /// The task's branch, whether its worktree stands or not.
-fn handle(journal: &Journal, env: &Env<'_>, tip: &CommitId) -> Result<TaskBranch, Error> {
+pub(super) fn handle(journal: &Journal, env: &Env<'_>, tip: &CommitId) -> Result<TaskBranch, Error> {
     Ok(TaskBranch::new(env.checkout, &spec(journal, tip))?)
 }
 
@@ -184,12 +213,12 @@ async fn current_hash(env: &Env<'_>, path: &str) -> Result<Option<Hash>, Error> 
     }
 }
 
-fn settled(journal: &mut Journal, intent: IntentId) -> Result<(), Error> {
+pub(super) fn settled(journal: &mut Journal, intent: IntentId) -> Result<(), Error> {
     journal.push(EventKind::IntentSettled { intent })?;
     Ok(())
 }
 
-fn abandoned(journal: &mut Journal, intent: IntentId, cause: &str) -> Result<(), Error> {
+pub(super) fn abandoned(journal: &mut Journal, intent: IntentId, cause: &str) -> Result<(), Error> {
     journal.push(EventKind::IntentAbandoned { intent, cause: cause.to_owned() })?;
     Ok(())
 }

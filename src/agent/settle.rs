@@ -6,16 +6,18 @@
 use super::{
     Error, act,
     env::{Env, head},
+    recover,
 };
 use crate::{
     domain::{
         event::EventKind,
-        id::IntentId,
+        id::{CommitId, IntentId},
         intent::{IntentKind, Status},
         outcome::{End, Handback, Outcome},
         task::Task,
     },
     log::Journal,
+    repo::Worktree,
 };
 
 /// Records what `outcome` asks for and returns it.
@@ -73,16 +75,48 @@ fn squash(journal: &mut Journal, env: &Env<'_>) -> Result<(), Error> {
 fn discard(journal: &mut Journal, env: &Env<'_>, end: &End, cause: &str) -> Result<(), Error> {
     let task = journal.task();
     let begun = task.intents.iter().any(|intent| matches!(intent.kind, IntentKind::Discard { .. }));
-    if begun || task.ready.is_none() {
+    if begun {
         return Ok(());
     }
-    let tip = head(task)?;
+    if task.ready.is_none() {
+        return clear_unready(journal, env);
+    }
+    let tip = if task.given_up() { keep_all(journal, env)? } else { head(task)? };
     let intent =
         act::open(journal, IntentKind::Discard { tip: tip.clone(), end: end.clone(), cause: cause.to_owned() })?;
-    if env.worktree()?.discard(&tip).is_ok() {
+    if recover::handle(journal, env, &tip)?.discard(&tip).is_ok() {
         journal.push(EventKind::IntentSettled { intent })?;
     }
     Ok(())
+}
+
+/// Given up, it leaves nothing under its names, also where it never stood. What cannot be removed changes no outcome.
+fn clear_unready(journal: &mut Journal, env: &Env<'_>) -> Result<(), Error> {
+    let base = journal.task().started.base.commit.clone();
+    // without a base there is no commit to name the start; the branch is known by its name and its snapshot
+    let start = base.clone().unwrap_or_else(|| CommitId(String::new()));
+    let removed = recover::handle(journal, env, &start).and_then(|own| Ok(own.remove_unready(base.as_ref())?));
+    if let Err(error) = removed {
+        let cause = format!("what the task left could not be removed: {error}");
+        journal.push(EventKind::Recovered { cause, checkpoint: None })?;
+    }
+    Ok(())
+}
+
+/// The tip to be kept of a task that is given up: a checkpoint that the log does not name yet is part of it, and what
+/// the worktree holds beyond that is kept aside.
+fn keep_all(journal: &Journal, env: &Env<'_>) -> Result<CommitId, Error> {
+    let task = journal.task();
+    let head = head(task)?;
+    let tip = recover::handle(journal, env, &head)?.beyond(&head)?.unwrap_or(head);
+    // one that cannot be opened is nothing to keep: it is not the task's, or gone
+    if let Ok(Some(worktree)) = Worktree::open(env.checkout, &recover::spec(journal, &tip))
+        && let Some(decision) = task.decision
+        && worktree.tip()?.as_ref() == Some(&tip)
+    {
+        worktree.keep_found(&tip, decision.seq, decision.at_ms)?;
+    }
+    Ok(tip)
 }
 
 /// The commit's message: a subject from the note's first line, the note, and the task's trailer.

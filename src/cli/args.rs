@@ -15,7 +15,7 @@ use crate::{
         brief::Origin,
         settings::{Flags, units},
     },
-    domain::{caps::Money, role::RoleName},
+    domain::{caps::Money, gate::Answer, role::RoleName},
 };
 
 /// The command line, parsed.
@@ -91,7 +91,13 @@ pub enum Command {
     /// Without TASK, the one pending task of this checkout goes on. Several are listed and asked for; without a
     /// terminal that is exit 6. Nothing that was recorded is asked of the model again, and the caps count on.
     #[command(after_long_help = manual::RESUME)]
-    Resume(OneTask),
+    Resume(Resume),
+    /// Give a task up
+    ///
+    /// For a task that has not ended. Branch and worktree go; the commits are kept under refs/nisse/discarded, and what
+    /// the worktree held beyond them under refs/nisse/found, for 30 days.
+    #[command(after_long_help = manual::DROP)]
+    Drop(NamedTask),
     /// List the tasks of this checkout, or the events of one
     ///
     /// Without TASK, the tasks of this checkout, newest last. With TASK, everything that happened in it, with the cause
@@ -173,7 +179,32 @@ pub struct Delegate {
     max_cost: Option<Money>,
 }
 
+/// `nisse resume`.
+#[derive(clap::Args, Clone, Debug)]
+pub struct Resume {
+    /// The task's id, or a beginning of it that no other has
+    #[arg(value_parser = not_blank)]
+    pub task: Option<String>,
+    /// Put the files back to the last checkpoint, and go on
+    #[arg(long, group = "answer")]
+    rollback: bool,
+    /// Keep what is in the worktree, and go on
+    #[arg(long, group = "answer")]
+    keep: bool,
+    /// Give the task up, as `nisse drop` does
+    #[arg(long, group = "answer")]
+    drop: bool,
+}
+
 /// A command on one task.
+#[derive(clap::Args, Clone, Debug)]
+pub struct NamedTask {
+    /// The task's id, or a beginning of it that no other has
+    #[arg(value_parser = not_blank)]
+    pub task: String,
+}
+
+/// A command on one task, or on all of them.
 #[derive(clap::Args, Clone, Debug)]
 pub struct OneTask {
     /// The task's id, or a beginning of it that no other has
@@ -187,6 +218,7 @@ pub struct OneTask {
 pub enum Page {
     Delegate,
     Resume,
+    Drop,
     Log,
     Models,
     Doctor,
@@ -204,6 +236,16 @@ impl Delegate {
             (None, Some("-")) => Origin::Stdin,
             (None, text) => Origin::Argument(text.unwrap_or_default().to_owned()),
         }
+    }
+}
+
+impl Resume {
+    /// The person's answer to a gate, if there is one.
+    #[must_use]
+    pub fn answer(&self) -> Option<Answer> {
+        [(self.rollback, Answer::Rollback), (self.keep, Answer::Keep), (self.drop, Answer::Drop)]
+            .into_iter()
+            .find_map(|(given, answer)| given.then_some(answer))
     }
 }
 
@@ -225,6 +267,7 @@ impl Args {
                 ..common
             },
             Command::Resume(_)
+            | Command::Drop(_)
             | Command::Log(_)
             | Command::Models
             | Command::Doctor

@@ -106,6 +106,8 @@ fn kind(error: &commands::Error) -> (&'static str, u8) {
         commands::Error::Moved { .. } => ("repository_changed", ENVIRONMENT),
         commands::Error::PathNotText { .. } => ("path_not_text", ENVIRONMENT),
         commands::Error::Several(_) => ("several_tasks", GATED),
+        commands::Error::Over { .. } => ("task_over", CONFIGURATION),
+        commands::Error::NoQuestion { .. } => ("no_question", CONFIGURATION),
         commands::Error::Bug(_) => ("bug", BUG),
     }
 }
@@ -216,6 +218,8 @@ fn causes(error: &commands::Error) -> Vec<String> {
         | commands::Error::PathNotText { .. }
         | commands::Error::Write { .. }
         | commands::Error::Several(_)
+        | commands::Error::Over { .. }
+        | commands::Error::NoQuestion { .. }
         | commands::Error::Signals { .. }
         | commands::Error::Bug(_) => Vec::new(),
     };

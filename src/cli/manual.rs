@@ -81,12 +81,32 @@ Examples:
   nisse delegate --json 'Port the tests to pytest' | tail -n 1 | jq .outcome";
 
 pub(super) const RESUME: &str = "\
+Decisions:
+  Where it is not known how far a command came before nisse died, or the files
+  are not what the log says, the task rests with exit 6, and nothing is
+  touched. Then one of these says how it goes on:
+  --rollback  branch and files go back to the last checkpoint; what was there
+              is kept under refs/nisse/found; ignored files stay as they are
+  --keep      what is in the worktree becomes a checkpoint
+  --drop      the task is given up
+  The model is told that its command was interrupted, and which it was.
+
 Exit status:
   as for `nisse delegate`; 0 also if nothing was pending
 
 Examples:
   nisse resume
-  nisse resume 0199a3";
+  nisse resume 0199a3 --rollback";
+
+pub(super) const DROP: &str = "\
+Exit status:
+  0  given up, now or before
+  1  the environment failed: git, disk, database, another nisse at work on it
+  2  no such task, or it has ended already
+
+Examples:
+  nisse drop 0199a3
+  git log -p refs/nisse/discarded/<task>";
 
 pub(super) const LOG: &str = "\
 Examples:
@@ -130,7 +150,7 @@ mod tests {
 
     #[test]
     fn lines_fit_a_terminal() {
-        for text in [NISSE, DELEGATE, RESUME, LOG, MODELS, DOCTOR, COMPLETIONS, MAN] {
+        for text in [NISSE, DELEGATE, RESUME, DROP, LOG, MODELS, DOCTOR, COMPLETIONS, MAN] {
             for line in text.lines() {
                 assert!(line.chars().count() <= 78, "{line}");
             }

@@ -83,7 +83,12 @@ async fn dispatch(args: &Args, manner: Manner) -> Result<u8, commands::Error> {
                 render::say(manner, "nothing is pending in this checkout");
                 return Ok(0);
             };
-            watched(manner, |watch| resume::resume(&opened, id, watch)).await
+            watched(manner, |watch| resume::resume(&opened, id, task.answer(), watch)).await
+        }
+        Command::Drop(task) => {
+            let opened = open(args)?;
+            let id = opened.named_task(&task.task)?;
+            watched(manner, |watch| commands::drop::drop_task(&opened, id, watch)).await
         }
         Command::Log(task) => {
             let opened = open(args)?;

@@ -38,6 +38,8 @@ pub fn advice(error: &Error) -> Option<String> {
         Error::Moved { .. } => Some("try again".to_owned()),
         Error::PathNotText { .. } => Some("give it a name in UTF-8".to_owned()),
         Error::Several(_) => Some("name the one that is to go on: nisse resume <TASK>".to_owned()),
+        Error::Over { task, .. } => Some(format!("see what came of it: nisse log {task}")),
+        Error::NoQuestion { task } => Some(format!("leave the answer out: nisse resume {task}")),
         Error::Signals { .. } => None,
         Error::Bug(_) => Some("please report this".to_owned()),
     }

@@ -216,6 +216,8 @@ async fn connect(settings: &Settings, environment: &Environment, checks: &mut Ve
                 | Error::PathNotText { .. }
                 | Error::Write { .. }
                 | Error::Several(_)
+                | Error::Over { .. }
+                | Error::NoQuestion { .. }
                 | Error::Signals { .. }
                 | Error::Bug(_) => Verdict::BadConfiguration,
             };

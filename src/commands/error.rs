@@ -88,6 +88,20 @@ pub enum Error {
     /// Several tasks are pending and nobody can be asked which.
     #[error("several tasks of this checkout are pending: {}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "))]
     Several(Vec<TaskId>),
+    /// The task has ended, and not by being given up.
+    #[error("task {task} has ended ({outcome}): there is nothing to give up")]
+    Over {
+        /// Which.
+        task: TaskId,
+        /// How it ended.
+        outcome: &'static str,
+    },
+    /// An answer for a task that asks nothing.
+    #[error("task {task} does not wait for a decision about its files")]
+    NoQuestion {
+        /// Which.
+        task: TaskId,
+    },
     /// The system lets us hear no signals.
     #[error("cannot listen for signals: {source}")]
     Signals {

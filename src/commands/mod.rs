@@ -5,6 +5,7 @@ pub mod brief;
 pub mod delegate;
 pub mod demo;
 pub mod doctor;
+pub mod drop;
 mod error;
 pub mod log;
 pub mod models;

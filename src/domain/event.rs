@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     caps::Caps,
     checkout::{Base, Isolation},
+    gate,
     id::{CallId, CommitId, Hash, IntentId, TaskId},
     intent::IntentKind,
     message::Reply,
@@ -148,6 +149,11 @@ pub enum EventKind {
         cause: String,
         /// The last checkpoint, if the branch held one of ours that the log did not name yet.
         checkpoint: Option<CommitId>,
+    },
+    /// A person decided how the task goes on, or that it does not.
+    GateAnswered {
+        /// What was answered.
+        answer: gate::Answer,
     },
     /// The task rests; settles nothing.
     TaskPaused {

@@ -7,6 +7,7 @@ pub mod caps;
 pub mod checkout;
 pub mod event;
 pub mod fold;
+pub mod gate;
 pub mod globs;
 pub mod id;
 pub mod intent;

@@ -2,6 +2,7 @@
 
 use super::{
     event::EventKind,
+    gate::Answer,
     id::{CallId, IntentId},
     intent::{self, IntentKind, Move},
     outcome::End,
@@ -66,6 +67,11 @@ pub fn is_legal(task: &Task, kind: &EventKind) -> Result<(), String> {
             }
             Ok(())
         }
+        EventKind::GateAnswered { answer } => match answer {
+            Answer::Rollback | Answer::Keep if task.ready.is_none() => Err("there is no worktree yet".to_owned()),
+            Answer::Rollback | Answer::Keep if task.given_up() => Err("the task was given up".to_owned()),
+            Answer::Rollback | Answer::Keep | Answer::Drop => Ok(()),
+        },
         EventKind::CheckRan { call, .. } => is_accepted_ending(task, call),
         EventKind::TurnEnded { turn } => {
             no_pending_intent(task)?;
@@ -104,10 +110,9 @@ fn phase_allows(phase: Phase, kind: &EventKind) -> bool {
             matches!(phase, Idle | Acting | Ended)
         }
         EventKind::Recovered { .. } => !matches!(phase, Asking | Paused),
-        EventKind::TaskPaused { .. } => matches!(phase, Preparing | Idle | Acting),
-        EventKind::RequestSent { .. } | EventKind::RequestWithheld { .. } | EventKind::TaskEnded { .. } => {
-            phase == Idle
-        }
+        EventKind::TaskPaused { .. } | EventKind::GateAnswered { .. } => matches!(phase, Preparing | Idle | Acting),
+        EventKind::RequestSent { .. } | EventKind::RequestWithheld { .. } => phase == Idle,
+        EventKind::TaskEnded { end, .. } => phase == Idle || phase == Preparing && *end == End::Dropped,
     }
 }
 
@@ -203,6 +208,7 @@ pub fn name(kind: &EventKind) -> &'static str {
         EventKind::CheckRan { .. } => "check_ran",
         EventKind::TurnEnded { .. } => "turn_ended",
         EventKind::Recovered { .. } => "recovered",
+        EventKind::GateAnswered { .. } => "gate_answered",
         EventKind::TaskPaused { .. } => "task_paused",
         EventKind::TaskEnded { .. } => "task_ended",
     }

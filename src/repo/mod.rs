@@ -22,6 +22,7 @@ mod diff;
 mod excludes;
 pub mod git;
 mod restore;
+mod roll_back;
 pub mod scratch;
 mod snapshot;
 mod staging;
@@ -40,6 +41,7 @@ pub use checkout::{Checkout, git_version};
 pub use checkpoint::CheckpointRequest;
 pub use diff::{Diff, FileStat};
 pub use git::Environment;
+pub use roll_back::found_ref;
 pub use snapshot::{Snapshot, SnapshotRequest};
 pub use worktree::{Worktree, WorktreeSpec};
 

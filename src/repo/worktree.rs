@@ -227,7 +227,11 @@ fn add(branch: &TaskBranch, options: &[&str], start: &str) -> Result<Worktree, E
 }
 
 /// Removes the task's branch if it holds nothing beyond `start`, after `before` freed it.
-fn clear_branch(branch: &TaskBranch, start: &CommitId, before: impl Fn() -> Result<(), Error>) -> Result<(), Error> {
+pub(super) fn clear_branch(
+    branch: &TaskBranch,
+    start: &CommitId,
+    before: impl Fn() -> Result<(), Error>,
+) -> Result<(), Error> {
     let Some(tip) = branch.tip()? else { return before() };
     refuse_elsewhere(branch)?;
     let store = branch.checkout.store();

@@ -6,6 +6,7 @@ use nisse::{
         caps::{Cap, Caps, Money},
         checkout::{Base, Isolation},
         event::{Event, EventKind, ResultStatus, Seen, TaskStarted, ToolResult},
+        gate::Answer,
         id::{CallId, CommitId, Hash, IntentId, TaskId},
         intent::{self, IntentKind, Move, Status},
         message::{Call, Part, Reply, Stop},
@@ -186,6 +187,7 @@ fn candidates(task: &Task, dice: &mut Dice<'_>) -> Vec<EventKind> {
         },
         EventKind::TurnEnded { turn },
         EventKind::Recovered { cause: "c".to_owned(), checkpoint: (dice.below(3) == 0).then(|| commit(5)) },
+        EventKind::GateAnswered { answer: dice.pick(&[Answer::Rollback, Answer::Keep, Answer::Keep, Answer::Drop]) },
         EventKind::TaskPaused { pause: dice.pick(&[Pause::Gated, Pause::Stopped]), cause: "c".to_owned() },
         EventKind::TaskEnded {
             end: dice.pick(&[End::Handback, End::Failed, End::Capped(Cap::Turns), End::Dropped]),
@@ -216,7 +218,13 @@ fn walk(choices: &[u8]) -> Vec<Event> {
         }
         // spans and pauses are always possible; without this a walk would hold little else
         let rare = |kind: &EventKind| {
-            matches!(kind, EventKind::SpanStarted { .. } | EventKind::TaskPaused { .. } | EventKind::Recovered { .. })
+            matches!(
+                kind,
+                EventKind::SpanStarted { .. }
+                    | EventKind::TaskPaused { .. }
+                    | EventKind::Recovered { .. }
+                    | EventKind::GateAnswered { .. }
+            )
         };
         let common: Vec<_> = legal.iter().filter(|kind| !rare(kind)).cloned().collect();
         let pool = if common.is_empty() || dice.below(12) == 0 { legal } else { common };

@@ -39,6 +39,8 @@ use nisse::{
 };
 use serde_json::{Value, json};
 
+mod decisions;
+
 const TASK: TaskId = TaskId(uuid::Uuid::from_u128(0x7000_8000_0000_0000_0042));
 const CLOCK: Clock = Clock::Fixed { at_ms: 1_796_000_000_000 };
 
@@ -269,6 +271,7 @@ fn every_prefix(scenario: &Scenario) {
         });
         if in_command {
             assert!(matches!(resumed, Outcome::Paused { pause: Pause::Gated, .. }), "{at}: {resumed:?}");
+            decisions::both_lead_on(&world, &past, &after, scenario, &outcome);
             continue;
         }
         assert_eq!(resumed, outcome, "{at}");

@@ -145,6 +145,7 @@ impl Progress {
             | EventKind::IntentAbandoned { .. }
             | EventKind::ToolResult(_)
             | EventKind::EndingAccepted { .. }
+            | EventKind::GateAnswered { .. }
             | EventKind::TaskPaused { .. }
             | EventKind::TaskEnded { .. } => {}
         }

@@ -81,6 +81,10 @@ fn way_on(result: &TaskResult) -> String {
             _ => String::new(),
         },
         "interrupted" | "stopped" => format!("nothing is lost: nisse resume {task}"),
+        "gated" if !result.answers.is_empty() => format!(
+            "look into {}, then: nisse resume {task} --rollback, --keep or --drop",
+            result.worktree.as_deref().unwrap_or("the branch")
+        ),
         "gated" => {
             format!("look into {} and at `nisse log {task}`", result.worktree.as_deref().unwrap_or("the branch"))
         }

@@ -3,6 +3,7 @@
 use super::{first_line, grouped, span};
 use crate::domain::{
     event::{Event, EventKind, ResultStatus},
+    gate::Answer,
     intent::IntentKind,
     message::{Call, Part, Stop},
     outcome::{End, Pause},
@@ -97,6 +98,14 @@ pub fn lines(event: &Event) -> Vec<String> {
             };
             vec![format!("check `{}` {how} after {}", first_line(command, 100), span(*duration_ms))]
         }
+        EventKind::GateAnswered { answer } => vec![
+            match answer {
+                Answer::Rollback => "you decided: back to the last checkpoint",
+                Answer::Keep => "you decided: keep what is there",
+                Answer::Drop => "you gave it up",
+            }
+            .to_owned(),
+        ],
         EventKind::Recovered { cause, .. } => vec![format!("looked: {cause}")],
         EventKind::TaskPaused { pause, cause } => {
             let word = match pause {
