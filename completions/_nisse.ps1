@@ -38,6 +38,7 @@ Register-ArgumentCompleter -Native -CommandName 'nisse' -ScriptBlock {
             [CompletionResult]::new('--version', '--version', [CompletionResultType]::ParameterName, 'Print version')
             [CompletionResult]::new('delegate', 'delegate', [CompletionResultType]::ParameterValue, 'Run one bounded task on a branch of its own')
             [CompletionResult]::new('resume', 'resume', [CompletionResultType]::ParameterValue, 'Go on with a task that was cut off')
+            [CompletionResult]::new('apply', 'apply', [CompletionResultType]::ParameterValue, 'Bring the work of a finished task into your checkout')
             [CompletionResult]::new('drop', 'drop', [CompletionResultType]::ParameterValue, 'Give a task up')
             [CompletionResult]::new('log', 'log', [CompletionResultType]::ParameterValue, 'List the tasks of this checkout, or the events of one')
             [CompletionResult]::new('models', 'models', [CompletionResultType]::ParameterValue, 'List the models that the proxy offers to this key')
@@ -93,6 +94,26 @@ Register-ArgumentCompleter -Native -CommandName 'nisse' -ScriptBlock {
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
             break
         }
+        'nisse;apply' {
+            [CompletionResult]::new('-C', '-C ', [CompletionResultType]::ParameterName, 'Work in the repository at PATH instead of the current directory')
+            [CompletionResult]::new('--repo', '--repo', [CompletionResultType]::ParameterName, 'Work in the repository at PATH instead of the current directory')
+            [CompletionResult]::new('--color', '--color', [CompletionResultType]::ParameterName, 'Use colour: auto, always or never')
+            [CompletionResult]::new('--config', '--config', [CompletionResultType]::ParameterName, 'Read settings from FILE instead of your own file [env: NISSE_CONFIG]')
+            [CompletionResult]::new('--state-dir', '--state-dir', [CompletionResultType]::ParameterName, 'Keep log and worktrees in DIR [env: NISSE_STATE_DIR]')
+            [CompletionResult]::new('--commit', '--commit', [CompletionResultType]::ParameterName, 'Make a commit of yours of each commit of the task')
+            [CompletionResult]::new('--squash', '--squash', [CompletionResultType]::ParameterName, 'Make one commit of yours of it')
+            [CompletionResult]::new('--merge', '--merge', [CompletionResultType]::ParameterName, 'Merge the task''s branch with a merge commit of yours')
+            [CompletionResult]::new('--abort', '--abort', [CompletionResultType]::ParameterName, 'Put back what was applied and is not committed')
+            [CompletionResult]::new('--json', '--json', [CompletionResultType]::ParameterName, 'Print JSON on stdout')
+            [CompletionResult]::new('-v', '-v', [CompletionResultType]::ParameterName, 'Tell more')
+            [CompletionResult]::new('--verbose', '--verbose', [CompletionResultType]::ParameterName, 'Tell more')
+            [CompletionResult]::new('-q', '-q', [CompletionResultType]::ParameterName, 'Tell only results and errors')
+            [CompletionResult]::new('--quiet', '--quiet', [CompletionResultType]::ParameterName, 'Tell only results and errors')
+            [CompletionResult]::new('--no-input', '--no-input', [CompletionResultType]::ParameterName, 'Never ask anything')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
+            break
+        }
         'nisse;drop' {
             [CompletionResult]::new('-C', '-C ', [CompletionResultType]::ParameterName, 'Work in the repository at PATH instead of the current directory')
             [CompletionResult]::new('--repo', '--repo', [CompletionResultType]::ParameterName, 'Work in the repository at PATH instead of the current directory')
@@ -115,6 +136,7 @@ Register-ArgumentCompleter -Native -CommandName 'nisse' -ScriptBlock {
             [CompletionResult]::new('--color', '--color', [CompletionResultType]::ParameterName, 'Use colour: auto, always or never')
             [CompletionResult]::new('--config', '--config', [CompletionResultType]::ParameterName, 'Read settings from FILE instead of your own file [env: NISSE_CONFIG]')
             [CompletionResult]::new('--state-dir', '--state-dir', [CompletionResultType]::ParameterName, 'Keep log and worktrees in DIR [env: NISSE_STATE_DIR]')
+            [CompletionResult]::new('--diff', '--diff', [CompletionResultType]::ParameterName, 'Show what the task changed, as a patch that `git apply` takes')
             [CompletionResult]::new('--json', '--json', [CompletionResultType]::ParameterName, 'Print JSON on stdout')
             [CompletionResult]::new('-v', '-v', [CompletionResultType]::ParameterName, 'Tell more')
             [CompletionResult]::new('--verbose', '--verbose', [CompletionResultType]::ParameterName, 'Tell more')
@@ -208,6 +230,7 @@ Register-ArgumentCompleter -Native -CommandName 'nisse' -ScriptBlock {
         'nisse;help' {
             [CompletionResult]::new('delegate', 'delegate', [CompletionResultType]::ParameterValue, 'Run one bounded task on a branch of its own')
             [CompletionResult]::new('resume', 'resume', [CompletionResultType]::ParameterValue, 'Go on with a task that was cut off')
+            [CompletionResult]::new('apply', 'apply', [CompletionResultType]::ParameterValue, 'Bring the work of a finished task into your checkout')
             [CompletionResult]::new('drop', 'drop', [CompletionResultType]::ParameterValue, 'Give a task up')
             [CompletionResult]::new('log', 'log', [CompletionResultType]::ParameterValue, 'List the tasks of this checkout, or the events of one')
             [CompletionResult]::new('models', 'models', [CompletionResultType]::ParameterValue, 'List the models that the proxy offers to this key')
@@ -222,6 +245,9 @@ Register-ArgumentCompleter -Native -CommandName 'nisse' -ScriptBlock {
             break
         }
         'nisse;help;resume' {
+            break
+        }
+        'nisse;help;apply' {
             break
         }
         'nisse;help;drop' {

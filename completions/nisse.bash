@@ -16,6 +16,9 @@ _nisse() {
             ",$1")
                 cmd="nisse"
                 ;;
+            nisse,apply)
+                cmd="nisse__subcmd__apply"
+                ;;
             nisse,completions)
                 cmd="nisse__subcmd__completions"
                 ;;
@@ -45,6 +48,9 @@ _nisse() {
                 ;;
             nisse,resume)
                 cmd="nisse__subcmd__resume"
+                ;;
+            nisse__subcmd__help,apply)
+                cmd="nisse__subcmd__help__subcmd__apply"
                 ;;
             nisse__subcmd__help,completions)
                 cmd="nisse__subcmd__help__subcmd__completions"
@@ -83,8 +89,62 @@ _nisse() {
 
     case "${cmd}" in
         nisse)
-            opts="-C -v -q -h -V --repo --json --color --verbose --quiet --config --state-dir --no-input --help --version delegate resume drop log models doctor demo completions man help"
+            opts="-C -v -q -h -V --repo --json --color --verbose --quiet --config --state-dir --no-input --help --version delegate resume apply drop log models doctor demo completions man help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --repo)
+                    COMPREPLY=()
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o plusdirs
+                    fi
+                    return 0
+                    ;;
+                -C)
+                    COMPREPLY=()
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o plusdirs
+                    fi
+                    return 0
+                    ;;
+                --color)
+                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
+                --config)
+                    local oldifs
+                    if [ -n "${IFS+x}" ]; then
+                        oldifs="$IFS"
+                    fi
+                    IFS=$'\n'
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    if [ -n "${oldifs+x}" ]; then
+                        IFS="$oldifs"
+                    fi
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o filenames
+                    fi
+                    return 0
+                    ;;
+                --state-dir)
+                    COMPREPLY=()
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o plusdirs
+                    fi
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        nisse__subcmd__apply)
+            opts="-C -v -q -h --commit --squash --merge --abort --repo --json --color --verbose --quiet --config --state-dir --no-input --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
@@ -454,8 +514,22 @@ _nisse() {
             return 0
             ;;
         nisse__subcmd__help)
-            opts="delegate resume drop log models doctor demo completions man help"
+            opts="delegate resume apply drop log models doctor demo completions man help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        nisse__subcmd__help__subcmd__apply)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
@@ -608,7 +682,7 @@ _nisse() {
             return 0
             ;;
         nisse__subcmd__log)
-            opts="-C -v -q -h --repo --json --color --verbose --quiet --config --state-dir --no-input --help"
+            opts="-C -v -q -h --diff --repo --json --color --verbose --quiet --config --state-dir --no-input --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -662,7 +736,7 @@ _nisse() {
             return 0
             ;;
         nisse__subcmd__man)
-            opts="-C -v -q -h --repo --json --color --verbose --quiet --config --state-dir --no-input --help delegate resume drop log models doctor demo completions man"
+            opts="-C -v -q -h --repo --json --color --verbose --quiet --config --state-dir --no-input --help delegate resume apply drop log models doctor demo completions man"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

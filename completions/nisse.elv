@@ -35,6 +35,7 @@ set edit:completion:arg-completer[nisse] = {|@words|
             cand --version 'Print version'
             cand delegate 'Run one bounded task on a branch of its own'
             cand resume 'Go on with a task that was cut off'
+            cand apply 'Bring the work of a finished task into your checkout'
             cand drop 'Give a task up'
             cand log 'List the tasks of this checkout, or the events of one'
             cand models 'List the models that the proxy offers to this key'
@@ -87,6 +88,25 @@ set edit:completion:arg-completer[nisse] = {|@words|
             cand -h 'Print help (see more with ''--help'')'
             cand --help 'Print help (see more with ''--help'')'
         }
+        &'nisse;apply'= {
+            cand -C 'Work in the repository at PATH instead of the current directory'
+            cand --repo 'Work in the repository at PATH instead of the current directory'
+            cand --color 'Use colour: auto, always or never'
+            cand --config 'Read settings from FILE instead of your own file [env: NISSE_CONFIG]'
+            cand --state-dir 'Keep log and worktrees in DIR [env: NISSE_STATE_DIR]'
+            cand --commit 'Make a commit of yours of each commit of the task'
+            cand --squash 'Make one commit of yours of it'
+            cand --merge 'Merge the task''s branch with a merge commit of yours'
+            cand --abort 'Put back what was applied and is not committed'
+            cand --json 'Print JSON on stdout'
+            cand -v 'Tell more'
+            cand --verbose 'Tell more'
+            cand -q 'Tell only results and errors'
+            cand --quiet 'Tell only results and errors'
+            cand --no-input 'Never ask anything'
+            cand -h 'Print help (see more with ''--help'')'
+            cand --help 'Print help (see more with ''--help'')'
+        }
         &'nisse;drop'= {
             cand -C 'Work in the repository at PATH instead of the current directory'
             cand --repo 'Work in the repository at PATH instead of the current directory'
@@ -108,6 +128,7 @@ set edit:completion:arg-completer[nisse] = {|@words|
             cand --color 'Use colour: auto, always or never'
             cand --config 'Read settings from FILE instead of your own file [env: NISSE_CONFIG]'
             cand --state-dir 'Keep log and worktrees in DIR [env: NISSE_STATE_DIR]'
+            cand --diff 'Show what the task changed, as a patch that `git apply` takes'
             cand --json 'Print JSON on stdout'
             cand -v 'Tell more'
             cand --verbose 'Tell more'
@@ -195,6 +216,7 @@ set edit:completion:arg-completer[nisse] = {|@words|
         &'nisse;help'= {
             cand delegate 'Run one bounded task on a branch of its own'
             cand resume 'Go on with a task that was cut off'
+            cand apply 'Bring the work of a finished task into your checkout'
             cand drop 'Give a task up'
             cand log 'List the tasks of this checkout, or the events of one'
             cand models 'List the models that the proxy offers to this key'
@@ -207,6 +229,8 @@ set edit:completion:arg-completer[nisse] = {|@words|
         &'nisse;help;delegate'= {
         }
         &'nisse;help;resume'= {
+        }
+        &'nisse;help;apply'= {
         }
         &'nisse;help;drop'= {
         }

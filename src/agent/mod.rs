@@ -2,6 +2,7 @@
 
 mod act;
 mod answered;
+pub mod apply;
 mod ask;
 mod check;
 mod context;

@@ -5,7 +5,7 @@
 use std::path::PathBuf;
 
 use super::{
-    Error, act, answered,
+    Error, act, answered, apply,
     env::{Env, head},
 };
 use crate::{
@@ -111,6 +111,16 @@ async fn recover_intent(journal: &mut Journal, env: &mut Env<'_>, intent: &Inten
             let done = handle(journal, env, &head)?.remove_worktree();
             after_completion(journal, id, "clean-up", done)
         }
+        IntentKind::Apply { .. } | IntentKind::Land(_) | IntentKind::PutBack { .. } => {
+            match apply::go_on(journal, env.checkout, id) {
+                Err(Error::Repo(error)) => {
+                    let cause = format!("the work could not be brought home: {error}");
+                    journal.push(EventKind::Recovered { cause, checkpoint: None })?;
+                    Ok(())
+                }
+                other => other,
+            }
+        }
     }
 }
 
@@ -177,7 +187,12 @@ fn stands(journal: &mut Journal, env: &mut Env<'_>) -> Result<bool, Error> {
             IntentKind::FileEdit { call, .. } | IntentKind::Command { call, .. } | IntentKind::Check { call } => {
                 ahead.as_ref() == Some(call)
             }
-            IntentKind::Task | IntentKind::Discard { .. } | IntentKind::CleanUp => false,
+            IntentKind::Task
+            | IntentKind::Discard { .. }
+            | IntentKind::CleanUp
+            | IntentKind::Apply { .. }
+            | IntentKind::Land(_)
+            | IntentKind::PutBack { .. } => false,
         });
     if tip.as_ref() == Some(&head) || beyond {
         env.worktree = Some(opened);

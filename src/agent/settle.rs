@@ -120,7 +120,7 @@ fn keep_all(journal: &Journal, env: &Env<'_>) -> Result<CommitId, Error> {
 }
 
 /// The commit's message: a subject from the note's first line, the note, and the task's trailer.
-fn message(task: &Task, note: &Handback) -> String {
+pub(super) fn message(task: &Task, note: &Handback) -> String {
     let first = note.changed.trim().lines().next().unwrap_or_default();
     let mut subject: String = first.chars().take(72).collect();
     if subject.len() < first.len() {

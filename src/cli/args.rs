@@ -12,10 +12,11 @@ use clap::{ColorChoice, Parser, Subcommand, ValueEnum};
 use super::manual;
 use crate::{
     commands::{
+        apply::Wish,
         brief::Origin,
         settings::{Flags, units},
     },
-    domain::{caps::Money, gate::Answer, role::RoleName},
+    domain::{apply::Manner, caps::Money, gate::Answer, role::RoleName},
 };
 
 /// The command line, parsed.
@@ -92,6 +93,13 @@ pub enum Command {
     /// terminal that is exit 6. Nothing that was recorded is asked of the model again, and the caps count on.
     #[command(after_long_help = manual::RESUME)]
     Resume(Resume),
+    /// Bring the work of a finished task into your checkout
+    ///
+    /// A checkout that is where the task began, without changes of your own, is fast-forwarded. Else the files are
+    /// changed and nothing is committed: your own changes stay as they are, the index is not touched, and if a path
+    /// stands against it nothing is touched at all (exit 6). Cut off, it goes on when it is run again.
+    #[command(after_long_help = manual::APPLY)]
+    Apply(Apply),
     /// Give a task up
     ///
     /// For a task that has not ended. Branch and worktree go; the commits are kept under refs/nisse/discarded, and what
@@ -103,7 +111,7 @@ pub enum Command {
     /// Without TASK, the tasks of this checkout, newest last. With TASK, everything that happened in it, with the cause
     /// of each step.
     #[command(after_long_help = manual::LOG)]
-    Log(OneTask),
+    Log(Log),
     /// List the models that the proxy offers to this key
     ///
     /// One line for each alias: the model behind it, its provider, how it is spoken to, its window, output limit,
@@ -196,6 +204,27 @@ pub struct Resume {
     drop: bool,
 }
 
+/// `nisse apply`.
+#[derive(clap::Args, Clone, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "a flag is a bool")]
+pub struct Apply {
+    /// The task's id, or a beginning of it that no other has
+    #[arg(value_parser = not_blank)]
+    pub task: String,
+    /// Make a commit of yours of each commit of the task
+    #[arg(long, group = "manner")]
+    commit: bool,
+    /// Make one commit of yours of it
+    #[arg(long, group = "manner")]
+    squash: bool,
+    /// Merge the task's branch with a merge commit of yours
+    #[arg(long, group = "manner")]
+    merge: bool,
+    /// Put back what was applied and is not committed
+    #[arg(long, group = "manner")]
+    abort: bool,
+}
+
 /// A command on one task.
 #[derive(clap::Args, Clone, Debug)]
 pub struct NamedTask {
@@ -204,12 +233,15 @@ pub struct NamedTask {
     pub task: String,
 }
 
-/// A command on one task, or on all of them.
+/// `nisse log`.
 #[derive(clap::Args, Clone, Debug)]
-pub struct OneTask {
+pub struct Log {
     /// The task's id, or a beginning of it that no other has
     #[arg(value_parser = not_blank)]
     pub task: Option<String>,
+    /// Show what the task changed, as a patch that `git apply` takes
+    #[arg(long, requires = "task")]
+    pub diff: bool,
 }
 
 /// A manual page other than nisse's own.
@@ -218,6 +250,7 @@ pub struct OneTask {
 pub enum Page {
     Delegate,
     Resume,
+    Apply,
     Drop,
     Log,
     Models,
@@ -249,6 +282,20 @@ impl Resume {
     }
 }
 
+impl Apply {
+    /// What is asked for.
+    #[must_use]
+    pub fn wish(&self) -> Wish {
+        match (self.commit, self.squash, self.merge, self.abort) {
+            (true, ..) => Wish::Bring(Manner::Each),
+            (_, true, ..) => Wish::Bring(Manner::Squash),
+            (_, _, true, _) => Wish::Bring(Manner::Merge),
+            (.., true) => Wish::PutBack,
+            (false, false, false, false) => Wish::Bring(Manner::Files),
+        }
+    }
+}
+
 impl Args {
     /// What the command line sets, as the last layer of the settings.
     #[must_use]
@@ -267,6 +314,7 @@ impl Args {
                 ..common
             },
             Command::Resume(_)
+            | Command::Apply(_)
             | Command::Drop(_)
             | Command::Log(_)
             | Command::Models

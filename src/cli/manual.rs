@@ -98,6 +98,34 @@ Examples:
   nisse resume
   nisse resume 0199a3 --rollback";
 
+pub(super) const APPLY: &str = "\
+What is brought:
+  The task's own commits; never the commit that holds the unfinished work that
+  your checkout had when the task began. A file that you changed too is
+  merged, if the changes do not touch each other.
+
+Commits:
+  --commit, --squash and --merge make commits as your own git does: your name,
+  your hooks, your signature. A hook or a signature that refuses leaves the
+  files in the checkout, and exit 6. With branch.history = \"squash\" a task has
+  one commit, and --commit and --squash are the same. They need the paths to
+  be free of changes of yours, --merge needs everything committed.
+
+Taking it back:
+  The checkout as it was is kept at refs/nisse/before-apply/<task> for 30
+  days. --abort puts back every file that is still as it was brought.
+
+Exit status:
+  0   applied, put back, or applied already
+  1   the environment failed: git, disk, database
+  2   no such task, or it was not handed back
+  6   your own changes stand against it, or a commit was refused
+
+Examples:
+  nisse apply 0199a3
+  nisse apply 0199a3 --commit
+  nisse apply 0199a3 --abort";
+
 pub(super) const DROP: &str = "\
 Exit status:
   0  given up, now or before
@@ -109,9 +137,21 @@ Examples:
   git log -p refs/nisse/discarded/<task>";
 
 pub(super) const LOG: &str = "\
+The diff:
+  From the commit that the task started from to its last one, whether its
+  branch stands or was discarded; your unfinished work is not in it. On a
+  terminal it is coloured; in a pipe it is a patch, with binary files, modes
+  and renames, from which `git apply` makes the same files.
+
+Exit status:
+  0  shown
+  1  the environment failed: git, disk, database
+  2  no such task, or one without commits
+
 Examples:
   nisse log
-  nisse log 0199a3 --json";
+  nisse log 0199a3 --json
+  nisse log 0199a3 --diff > task.patch";
 
 pub(super) const MODELS: &str = "\
 Exit status:
@@ -150,7 +190,7 @@ mod tests {
 
     #[test]
     fn lines_fit_a_terminal() {
-        for text in [NISSE, DELEGATE, RESUME, DROP, LOG, MODELS, DOCTOR, COMPLETIONS, MAN] {
+        for text in [NISSE, DELEGATE, RESUME, APPLY, DROP, LOG, MODELS, DOCTOR, COMPLETIONS, MAN] {
             for line in text.lines() {
                 assert!(line.chars().count() <= 78, "{line}");
             }

@@ -85,6 +85,13 @@ async fn dispatch(args: &Args, manner: Manner) -> Result<u8, commands::Error> {
             };
             watched(manner, |watch| resume::resume(&opened, id, task.answer(), watch)).await
         }
+        Command::Apply(asked) => {
+            let opened = open(args)?;
+            let id = opened.named_task(&asked.task)?;
+            let applied = commands::apply::apply(&opened, id, asked.wish())?;
+            render::document(manner, || serde_json::json!(applied), || render::apply::text(&applied));
+            Ok(applied.exit)
+        }
         Command::Drop(task) => {
             let opened = open(args)?;
             let id = opened.named_task(&task.task)?;
@@ -94,6 +101,7 @@ async fn dispatch(args: &Args, manner: Manner) -> Result<u8, commands::Error> {
             let opened = open(args)?;
             match &task.task {
                 None => render::log::list(manner, &commands::log::list(&opened)?),
+                Some(name) if task.diff => render::diff::diff(manner, &commands::log::diff(&opened, name)?),
                 Some(name) => {
                     let (task, events) = commands::log::one(&opened, name)?;
                     render::log::one(manner, &task, &events);

@@ -217,6 +217,9 @@ async fn connect(settings: &Settings, environment: &Environment, checks: &mut Ve
                 | Error::Write { .. }
                 | Error::Several(_)
                 | Error::Over { .. }
+                | Error::NoDiff { .. }
+                | Error::NotHandedBack { .. }
+                | Error::NothingToPutBack { .. }
                 | Error::NoQuestion { .. }
                 | Error::Signals { .. }
                 | Error::Bug(_) => Verdict::BadConfiguration,

@@ -1,6 +1,7 @@
 //! Use cases: what each subcommand does, without a word of how it is asked or shown.
 
 mod advice;
+pub mod apply;
 pub mod brief;
 pub mod delegate;
 pub mod demo;

@@ -3,6 +3,7 @@
 //! No I/O, no async, no clock. Everything above stands on two functions:
 //! [`task::Task::apply`] (the only fold) and [`next::next`] (the only decision).
 
+pub mod apply;
 pub mod caps;
 pub mod checkout;
 pub mod event;

@@ -138,7 +138,10 @@ fn after_discard(task: &Task) -> Option<Step> {
         | IntentKind::Command { .. }
         | IntentKind::Check { .. }
         | IntentKind::Squash { .. }
-        | IntentKind::CleanUp => None,
+        | IntentKind::CleanUp
+        | IntentKind::Apply { .. }
+        | IntentKind::Land(_)
+        | IntentKind::PutBack { .. } => None,
     })
 }
 

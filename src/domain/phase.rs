@@ -1,6 +1,7 @@
 //! Where a task stands, and which events may follow: the task's transition table.
 
 use super::{
+    apply::Standing,
     event::EventKind,
     gate::Answer,
     id::{CallId, IntentId},
@@ -138,6 +139,35 @@ fn may_open(task: &Task, phase: Phase, id: IntentId, kind: &IntentKind) -> Resul
             in_phase(phase, Phase::Idle)
         }
         IntentKind::CleanUp => in_phase(phase, Phase::Ended),
+        IntentKind::Apply { .. } | IntentKind::Land(_) => match (&task.ended, task.standing()) {
+            (Some((End::Handback, _)), Standing::Begun(id) | Standing::PuttingBack(id)) => {
+                Err(format!("intent {id} is pending"))
+            }
+            (Some((End::Handback, _)), _) => Ok(()),
+            (Some((End::Failed | End::Capped(_) | End::Dropped, _)) | None, _) => {
+                Err("nothing was handed back that could be applied".to_owned())
+            }
+        },
+        IntentKind::PutBack { plan } => match task.standing() {
+            Standing::PuttingBack(id) => Err(format!("intent {id} is pending")),
+            Standing::Apart
+            | Standing::Begun(_)
+            | Standing::Uncommitted { .. }
+            | Standing::Committed { .. }
+            | Standing::Applied { .. }
+                if task
+                    .intents
+                    .iter()
+                    .any(|one| matches!(&one.kind, IntentKind::Apply { plan: of, .. } if of == plan)) =>
+            {
+                Ok(())
+            }
+            Standing::Apart
+            | Standing::Begun(_)
+            | Standing::Uncommitted { .. }
+            | Standing::Committed { .. }
+            | Standing::Applied { .. } => Err("that was never applied".to_owned()),
+        },
     }
 }
 

@@ -14,19 +14,24 @@
 //! encodings as the person's git does, and syncs objects and refs. `store` reads in process through libgit2. No other
 //! file calls either of them, so that a twin (reads by the program, for repositories that libgit2 refuses) fits in.
 
+mod apply;
 mod attributes;
 mod branch;
+mod carry;
 mod checkout;
 mod checkpoint;
 mod diff;
+mod disk;
 mod excludes;
 pub mod git;
+mod land;
 mod restore;
 mod roll_back;
 pub mod scratch;
 mod snapshot;
 mod staging;
 mod store;
+mod three_way;
 pub mod workspace;
 mod worktree;
 
@@ -36,7 +41,9 @@ use std::{
     time::Duration,
 };
 
+pub use apply::{Conflict, Plan, PlanRequest};
 pub use branch::{TaskBranch, branch_name, discarded_ref};
+pub use carry::{Way, before_apply_ref};
 pub use checkout::{Checkout, git_version};
 pub use checkpoint::CheckpointRequest;
 pub use diff::{Diff, FileStat};
@@ -156,6 +163,24 @@ pub enum Error {
         /// Where it is; none if there is no such branch.
         found: Option<CommitId>,
     },
+    /// What a task changed cannot come into the checkout as it is.
+    #[error("nothing was touched, because of your own changes: {}", listed(conflicts))]
+    Conflicts {
+        /// The paths that stand against it.
+        conflicts: Vec<Conflict>,
+    },
+    /// Files are neither what they were nor what they are to be.
+    #[error("changed since it was begun, and left as they are: {}", paths.join(", "))]
+    Between {
+        /// The paths.
+        paths: Vec<String>,
+    },
+    /// A commit of the person's was refused.
+    #[error("no commit was made: {why}")]
+    NotCommitted {
+        /// The words of git, or of the hook.
+        why: String,
+    },
     /// A squash would change the tree.
     #[error("{from} and {to} do not hold the same files, so the branch is not moved")]
     TreesDiffer {
@@ -164,6 +189,14 @@ pub enum Error {
         /// The one commit.
         to: CommitId,
     },
+}
+
+/// Conflicts in words, twenty at most.
+fn listed(conflicts: &[Conflict]) -> String {
+    let named: Vec<_> = conflicts.iter().take(20).map(|one| format!("{} ({})", one.path, one.why)).collect();
+    let more = conflicts.len().saturating_sub(named.len());
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    format!("{}{more}", named.join(", "))
 }
 
 /// A commit that may be missing, in words.

@@ -23,7 +23,7 @@ use crate::domain::{
 pub(super) const SUBJECT: &str = "nisse: snapshot of unfinished work";
 
 /// The tree without entries.
-const EMPTY_TREE: &str = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
+pub(super) const EMPTY_TREE: &str = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
 
 /// How often a checkout that changes meanwhile is read.
 const READS: usize = 3;
@@ -57,7 +57,7 @@ pub struct Snapshot {
 
 /// The caller's index at one moment, and HEAD.
 #[derive(PartialEq, Eq)]
-struct Seen {
+pub(super) struct Seen {
     head: Option<CommitId>,
     index: Option<Vec<u8>>,
 }
@@ -127,7 +127,7 @@ impl Checkout {
 
     /// Reads HEAD and the index; the index is copied with its time, because git compares that with the files' times to
     /// find edits made within the moment of staging.
-    fn see(&self, copy: Option<&Path>) -> Result<Seen, Error> {
+    pub(super) fn see(&self, copy: Option<&Path>) -> Result<Seen, Error> {
         let head = self.store().head()?.commit;
         let path = self.git_dir().join("index");
         let mut file = match File::open(&path) {

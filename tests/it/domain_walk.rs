@@ -3,6 +3,7 @@
 
 use nisse::{
     domain::{
+        apply::{Advance, Landing, Manner},
         caps::{Cap, Caps, Money},
         checkout::{Base, Isolation},
         event::{Event, EventKind, ResultStatus, Seen, TaskStarted, ToolResult},
@@ -133,6 +134,26 @@ fn candidates(task: &Task, dice: &mut Dice<'_>) -> Vec<EventKind> {
         IntentKind::Squash { from: commit(1), to: commit(2) },
         IntentKind::Discard { tip: commit(3), end: End::Failed, cause: "why".to_owned() },
         IntentKind::CleanUp,
+        IntentKind::Apply {
+            plan: commit(6),
+            before: commit(7),
+            of: commit(8),
+            manner: dice.pick(&[Manner::Files, Manner::Each, Manner::Squash]),
+            advance: (dice.below(3) == 0).then(|| Advance {
+                branch: "main".to_owned(),
+                from: commit(7),
+                to: commit(8),
+            }),
+        },
+        IntentKind::Land(Landing {
+            parent: (dice.below(3) > 0).then(|| commit(7)),
+            plan: (dice.below(3) > 0).then(|| commit(6)),
+            of: commit(8),
+            merge: None,
+            message: "m".to_owned(),
+            manner: Manner::Each,
+        }),
+        IntentKind::PutBack { plan: commit(6) },
         IntentKind::Task,
     ];
     let handback = Handback {

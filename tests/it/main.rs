@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a panic is how a test fails")]
 #![expect(clippy::print_stderr, reason = "a failed test says how to run it by hand")]
 
+mod apply;
 mod bad_replies;
 mod calls;
 mod caps;
@@ -11,8 +12,11 @@ mod checks;
 mod delegate;
 mod doctor;
 mod domain_walk;
+mod drop;
+mod gates;
 mod generated;
 mod house;
+mod patch;
 mod prefix;
 mod proxy;
 mod recordings;

@@ -76,7 +76,7 @@ fn way_on(result: &TaskResult) -> String {
         "handback" => match (&result.snapshot, &result.branch) {
             (Some(snapshot), Some(branch)) => {
                 let from = if result.dirty { snapshot.get(..10).unwrap_or(snapshot) } else { "HEAD" };
-                format!("look       git diff {from} {branch}")
+                format!("look       git diff {from} {branch}\nbring home nisse apply {task}")
             }
             _ => String::new(),
         },

@@ -2,6 +2,7 @@
 
 use super::{first_line, grouped, span};
 use crate::domain::{
+    apply::Advance,
     event::{Event, EventKind, ResultStatus},
     gate::Answer,
     intent::IntentKind,
@@ -67,6 +68,15 @@ pub fn lines(event: &Event) -> Vec<String> {
         EventKind::IntentOpened { kind, .. } => match kind {
             IntentKind::Squash { to, .. } => vec![format!("one commit: {}", to.short())],
             IntentKind::Discard { tip, .. } => vec![format!("discards the branch at {}", tip.short())],
+            IntentKind::Apply { before, advance, .. } => {
+                let how = match advance {
+                    Some(Advance { branch, to, .. }) => format!("brings {branch} to {}", to.short()),
+                    None => "brings the files into your checkout".to_owned(),
+                };
+                vec![format!("{how}, which was as in {}", before.short())]
+            }
+            IntentKind::Land(_) => vec!["makes a commit of yours".to_owned()],
+            IntentKind::PutBack { .. } => vec!["puts your checkout back as it was".to_owned()],
             IntentKind::Task
             | IntentKind::FileEdit { .. }
             | IntentKind::Command { .. }
