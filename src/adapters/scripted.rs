@@ -1,4 +1,4 @@
-//! A model in this process that answers by a script: for the demo, and for thousands of property-test runs.
+//! A model in this process that answers by a script: for thousands of property-test runs.
 //!
 //! It answers by what a request holds and never by its position, so that a request that is sent again gets the same
 //! answer.

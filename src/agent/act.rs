@@ -41,7 +41,7 @@ pub(super) async fn act(journal: &mut Journal, env: &Env<'_>, id: &CallId) -> Re
 }
 
 /// Answers a call without doing it.
-pub(super) fn skip(journal: &mut Journal, id: &CallId, why: Skip) -> Result<(), Error> {
+pub(super) fn skip(journal: &mut Journal, env: &Env<'_>, id: &CallId, why: Skip) -> Result<(), Error> {
     let max_output = journal.task().started.model.max_output;
     let content = match why {
         Skip::Truncated => format!(
@@ -53,14 +53,7 @@ pub(super) fn skip(journal: &mut Journal, id: &CallId, why: Skip) -> Result<(), 
         Skip::Stopped => "Not run: the person asked to stop.".to_owned(),
         Skip::GivenUp => "Not run: the person gave the task up.".to_owned(),
     };
-    journal.push(EventKind::ToolResult(crate::domain::event::ToolResult {
-        call: id.clone(),
-        status: ResultStatus::NotRun,
-        content,
-        checkpoint: None,
-        seen: None,
-    }))?;
-    Ok(())
+    env.answer(journal, id, Answered::new(ResultStatus::NotRun, content))
 }
 
 async fn look(journal: &mut Journal, env: &Env<'_>, id: &CallId, asked: &Look, rules: &FileRules) -> Result<(), Error> {

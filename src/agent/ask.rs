@@ -1,9 +1,10 @@
 //! Asking the model: the intent to spend is durable before the request leaves, the reply whole or absent.
 
-use std::time::Duration;
+use std::{fmt::Write as _, time::Duration};
 
 use super::{
-    Error, context,
+    Error,
+    budget::{self, Fit},
     env::{Env, time_left},
 };
 use crate::{
@@ -11,8 +12,10 @@ use crate::{
         event::EventKind,
         message::Reply,
         model::Usage,
+        outcome::Pause,
         task::Task,
         upstream::{Reaction, Trouble},
+        window::STRONGER_EVICTIONS,
     },
     log::Journal,
     ports::llm,
@@ -27,13 +30,25 @@ const PATIENCE: Duration = Duration::from_mins(5);
 /// The wait where a rate limit comes without one (the native route's often do).
 const UNTOLD_WAIT: Duration = Duration::from_secs(20);
 
-/// Waits out an earlier failure, builds the request from the log, asks, and records what came of it.
+/// Builds the request from the log, waits out an earlier failure, asks, and records what came of it.
+///
+/// Where the request does not fit, the eviction alone is recorded: the loop comes round again.
 pub(super) async fn ask(journal: &mut Journal, env: &Env<'_>) -> Result<(), Error> {
+    let mut request = match budget::fit(journal.task()) {
+        Fit::Send(request) => *request,
+        Fit::Evict { through_turn } => {
+            journal.push(EventKind::ContextEvicted { through_turn })?;
+            return Ok(());
+        }
+        Fit::Full(cause) => {
+            journal.push(EventKind::TaskPaused { pause: Pause::Gated, cause })?;
+            return Ok(());
+        }
+    };
     if !wait(journal, env).await {
         return Ok(());
     }
     let task = journal.task();
-    let mut request = context::request(task);
     let estimated_input = request.estimated_input();
     let left = task.started.caps.tokens.saturating_sub(task.spend.usage.total());
     if estimated_input >= left {
@@ -61,7 +76,7 @@ pub(super) async fn ask(journal: &mut Journal, env: &Env<'_>) -> Result<(), Erro
     Ok(())
 }
 
-/// False if the person's stop or the time cap came before the wait was over.
+/// False if the person's stop came before the wait was over, which is shorter than what is left of the time cap.
 async fn wait(journal: &Journal, env: &Env<'_>) -> bool {
     let Some(ms) = journal.task().trouble.as_ref().and_then(|last| last.retry_in_ms).filter(|ms| *ms > 0) else {
         return true;
@@ -86,7 +101,8 @@ async fn exchange(journal: &Journal, env: &Env<'_>, request: &llm::Request) -> R
 
 /// Fills in the cost where the proxy named none.
 fn price(task: &Task, reply: &mut Reply, estimated_input: u64, max_output: u64) {
-    if reply.cost.is_none() {
+    // what another model's tokens cost is not in the log
+    if reply.cost.is_none() && !reply.answered_by.fallback {
         let usage = reply.usage.unwrap_or_else(|| Usage::estimate(estimated_input, max_output));
         reply.cost = task.started.model.prices.cost(&usage);
     }
@@ -94,7 +110,11 @@ fn price(task: &Task, reply: &mut Reply, estimated_input: u64, max_output: u64) 
 
 fn failed(journal: &mut Journal, env: &Env<'_>, request: u32, error: &llm::Error) -> Result<(), Error> {
     let retry_in_ms = retry_in(journal, error).map(|wait| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX));
-    let message = env.mask.apply(&error.message).into_owned();
+    let mut message = env.mask.apply(&error.message).into_owned();
+    if let (None, Trouble::RateLimited, Some(told)) = (retry_in_ms, error.trouble, error.retry_after) {
+        let seconds = jiff::SignedDuration::from_secs(i64::try_from(told.as_secs()).unwrap_or(i64::MAX));
+        let _ = write!(message, "; the proxy asks to wait {seconds:#}");
+    }
     journal.push(EventKind::RequestEnded {
         request,
         trouble: error.trouble,
@@ -107,7 +127,7 @@ fn failed(journal: &mut Journal, env: &Env<'_>, request: u32, error: &llm::Error
         Reaction::Configuration => Err(Error::Upstream { trouble: error.trouble, message }),
         Reaction::Retry
         | Reaction::Interrupt
-        | Reaction::Gate
+        | Reaction::Evict
         | Reaction::Fail
         | Reaction::DropToolChoice
         | Reaction::Stop => Ok(()),
@@ -121,6 +141,10 @@ fn retry_in(journal: &Journal, error: &llm::Error) -> Option<Duration> {
     let attempts = earlier.map_or(0, |last| last.attempts) + 1;
     match error.trouble.reaction() {
         Reaction::DropToolChoice => (!task.tool_choice_dropped).then_some(Duration::ZERO),
+        Reaction::Evict => {
+            let overflows = task.overflow.as_ref().map_or(0, |earlier| earlier.count);
+            (overflows < STRONGER_EVICTIONS).then_some(Duration::ZERO)
+        }
         Reaction::Retry => {
             let tries = if error.trouble == Trouble::Cut { CUT_TRIES } else { TRIES };
             let lasted = journal.spent_ms().saturating_sub(earlier.map_or(journal.spent_ms(), |last| last.since_ms));
@@ -135,7 +159,7 @@ fn retry_in(journal: &Journal, error: &llm::Error) -> Option<Duration> {
             };
             (wait < time_left(journal) && wait < PATIENCE).then_some(wait)
         }
-        Reaction::Interrupt | Reaction::Gate | Reaction::Fail | Reaction::Configuration | Reaction::Stop => None,
+        Reaction::Interrupt | Reaction::Fail | Reaction::Configuration | Reaction::Stop => None,
     }
 }
 

@@ -1,6 +1,7 @@
 //! The request, rendered wholly from the log.
 //!
-//! Between two requests of a task the messages only grow at their end, so that prompt caches hit.
+//! Between two evictions the messages only grow at their end, so that prompt caches hit. An eviction is an event, so that
+//! a resume renders the same bytes; it replaces results of old turns, and nothing else, by stubs of one line.
 
 use std::collections::BTreeMap;
 
@@ -9,6 +10,7 @@ use crate::domain::{
     event::{ResultStatus, ToolResult},
     id::CallId,
     message::Part,
+    reasoning::Reasoning,
     task::{Task, Turn},
 };
 use crate::ports::llm::{Answer, AssistantPart, Message, Request};
@@ -25,6 +27,7 @@ pub(super) fn request(task: &Task) -> Request {
         tools: tools::schemas(&started.role.tools),
         messages: messages(task),
         max_output: started.model.max_output,
+        reasoning: reasoning(task),
         require_call: !task.tool_choice_dropped,
         fallbacks: started.role.fallbacks,
         vendor_ids: task
@@ -43,7 +46,8 @@ fn messages(task: &Task) -> Vec<Message> {
             messages.push(assistant);
         }
         if !turn.results.is_empty() {
-            let answers = turn.results.iter().map(|result| answer(result, &wire_ids)).collect();
+            let evicted = turn.number <= task.evicted_through;
+            let answers = turn.results.iter().map(|result| answer(turn, result, evicted, &wire_ids)).collect();
             messages.push(Message::Results(answers));
         }
         messages.extend(turn.nudges.iter().map(|text| Message::User(text.clone())));
@@ -73,7 +77,7 @@ fn brief(task: &Task) -> String {
 
 /// The vendor's id goes back only to the model that minted it.
 fn wire_ids(task: &Task, turn: &Turn) -> BTreeMap<CallId, String> {
-    let same_model = is_same_model(task, turn);
+    let same_model = task.is_its_own(turn);
     turn.reply
         .calls()
         .map(|call| {
@@ -81,10 +85,6 @@ fn wire_ids(task: &Task, turn: &Turn) -> BTreeMap<CallId, String> {
             (call.id.clone(), vendors.unwrap_or_else(|| call.id.0.clone()))
         })
         .collect()
-}
-
-fn is_same_model(task: &Task, turn: &Turn) -> bool {
-    turn.reply.answered_by.backing == task.started.model.backing
 }
 
 /// None where nothing is left that may be sent: an empty message is refused by vendors.
@@ -95,7 +95,7 @@ fn assistant(task: &Task, turn: &Turn, wire_ids: &BTreeMap<CallId, String>) -> O
         return None;
     }
     // reasoning stands for the calls that follow from it; alone, or for another model, it is refused
-    let with_reasoning = has_calls && is_same_model(task, turn);
+    let with_reasoning = has_calls && task.is_its_own(turn);
     let parts = turn
         .reply
         .parts
@@ -116,11 +116,43 @@ fn assistant(task: &Task, turn: &Turn, wire_ids: &BTreeMap<CallId, String>) -> O
     Some(Message::Assistant { text, parts })
 }
 
-fn answer(result: &ToolResult, wire_ids: &BTreeMap<CallId, String>) -> Answer {
+fn answer(turn: &Turn, result: &ToolResult, evicted: bool, wire_ids: &BTreeMap<CallId, String>) -> Answer {
+    let stub = if evicted { stub(turn, result) } else { None };
     Answer {
         call: result.call.clone(),
         wire_id: wire_ids.get(&result.call).unwrap_or(&result.call.0).clone(),
-        content: result.content.clone(),
+        content: stub.unwrap_or_else(|| result.content.clone()),
         is_error: result.status != ResultStatus::Done,
     }
+}
+
+/// What stands for an evicted result; none where the result is no longer than that.
+fn stub(turn: &Turn, result: &ToolResult) -> Option<String> {
+    let call = turn.reply.calls().find(|call| call.id == result.call)?;
+    let (id, name, bytes) = (&call.id, &call.name, result.content.len());
+    let stub =
+        format!("[{id}: the result of this {name}, {bytes} bytes, was left out to save room; call again if needed]");
+    (stub.len() < bytes).then_some(stub)
+}
+
+/// The bytes that a request is shorter by when the results of this turn are stubs.
+pub(super) fn saved_by_stubs(turn: &Turn) -> u64 {
+    let saved = |result| stub(turn, result).map_or(0, |stub| result.content.len() - stub.len());
+    turn.results.iter().map(|result: &ToolResult| saved(result) as u64).sum()
+}
+
+/// The effort to ask for: a history whose last reasoning is another model's, or was left out with it, goes without.
+///
+/// A vendor refuses to go on reasoning behind calls that were made without; so once another model has answered, the
+/// requests go without until the model has reasoned by itself again.
+fn reasoning(task: &Task) -> Reasoning {
+    for turn in task.turns.iter().rev().filter(|turn| turn.reply.calls().next().is_some()) {
+        if !task.is_its_own(turn) {
+            return Reasoning::Off;
+        }
+        if turn.reply.parts.iter().any(|part| matches!(part, Part::Reasoning(_))) {
+            break;
+        }
+    }
+    task.started.model.reasoning
 }

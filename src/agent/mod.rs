@@ -4,6 +4,7 @@ mod act;
 mod answered;
 pub mod apply;
 mod ask;
+pub mod budget;
 mod check;
 mod context;
 pub mod env;

@@ -11,14 +11,15 @@ use crate::domain::{
 /// A nudge is an event and a message, never a change of the system prompt: what was sent before must stay a prefix.
 pub(super) fn nudge(task: &Task) -> Option<String> {
     let turn = task.last_turn()?;
-    if !turn.nudges.is_empty() {
+    // no request follows for which it could be a lesson
+    if !turn.nudges.is_empty() || task.out_of_tokens.is_some() {
         return None;
     }
     let role = &task.started.role;
     if turn.is_bad() && turn.results.is_empty() {
         return Some(about_bad_reply(task, turn));
     }
-    if task.repeat.count + 1 >= role.repeats && !task.repeat.told {
+    if task.repeat.count + 1 >= role.repeats && task.repeat.told == 0 {
         return Some(format!(
             "You have made the same call with the same result {} times in a row. Nothing has changed in between, so it \
              will not help to make it again: do something else, or end with {}.",

@@ -28,13 +28,16 @@ pub(super) fn prepare(journal: &mut Journal, env: &mut Env<'_>) -> Result<(), Er
         branch: started.branch.clone(),
         start: snapshot.commit.clone(),
     };
-    env.worktree = Some(Worktree::create(env.checkout, &spec)?);
+    let worktree = Worktree::create(env.checkout, &spec)?;
+    let mut notices = snapshot.notices;
+    notices.extend(worktree.fill_submodules(&snapshot.commit)?);
+    env.worktree = Some(worktree);
     let workspace = repo::workspace::describe(&path);
     journal.push(EventKind::WorktreeReady {
         snapshot: snapshot.commit,
         dirty: snapshot.dirty,
         workspace: env.mask.apply(&workspace).into_owned(),
-        notices: snapshot.notices,
+        notices,
     })?;
     journal.commit()?;
     Ok(())

@@ -19,11 +19,8 @@ use crate::{
     },
     log::Journal,
     ports::host::FileKind,
-    repo::{TaskBranch, Worktree, WorktreeSpec},
+    repo::{self, TaskBranch, Worktree, WorktreeSpec},
 };
-
-/// The most bytes of a file that is looked at to tell whether an edit happened.
-const WHOLE: u64 = u64::MAX;
 
 /// Looks, decides, and records the verdict.
 pub(super) async fn recover(journal: &mut Journal, env: &mut Env<'_>, found: &Recovery) -> Result<(), Error> {
@@ -124,15 +121,16 @@ async fn recover_intent(journal: &mut Journal, env: &mut Env<'_>, intent: &Inten
     }
 }
 
-/// A discard or a clean-up is tried once a run; if it fails it stays pending.
-fn after_completion(
+/// A discard or a clean-up is tried once a run; if it fails it changes no outcome, but stays pending, with its reason in
+/// the log.
+pub(super) fn after_completion(
     journal: &mut Journal,
-    id: IntentId,
+    intent: IntentId,
     what: &str,
-    done: Result<(), crate::repo::Error>,
+    done: Result<(), repo::Error>,
 ) -> Result<(), Error> {
     match done {
-        Ok(()) => settled(journal, id),
+        Ok(()) => settled(journal, intent),
         Err(error) => {
             journal.push(EventKind::Recovered { cause: format!("the {what} failed: {error}"), checkpoint: None })?;
             Ok(())
@@ -223,7 +221,8 @@ pub(super) fn handle(journal: &Journal, env: &Env<'_>, tip: &CommitId) -> Result
 async fn current_hash(env: &Env<'_>, path: &str) -> Result<Option<Hash>, Error> {
     let resolved = env.host.resolve(path).await?;
     match resolved.kind {
-        FileKind::File => Ok(Some(env.host.read(&resolved.path, WHOLE).await?.hash)),
+        // the hash is of all bytes, however few are kept
+        FileKind::File => Ok(Some(env.host.read(&resolved.path, 0).await?.hash)),
         FileKind::Absent | FileKind::Directory | FileKind::Other => Ok(None),
     }
 }

@@ -43,9 +43,8 @@ fn complete(journal: &mut Journal, env: &Env<'_>, end: &End, cause: &str) -> Res
     journal.push(EventKind::IntentSettled { intent: IntentId::TASK })?;
     if *end == End::Handback {
         let intent = act::open(journal, IntentKind::CleanUp)?;
-        if env.worktree()?.remove_worktree().is_ok() {
-            journal.push(EventKind::IntentSettled { intent })?;
-        }
+        let done = env.worktree()?.remove_worktree();
+        recover::after_completion(journal, intent, "clean-up", done)?;
     }
     Ok(())
 }
@@ -84,10 +83,8 @@ fn discard(journal: &mut Journal, env: &Env<'_>, end: &End, cause: &str) -> Resu
     let tip = if task.given_up() { keep_all(journal, env)? } else { head(task)? };
     let intent =
         act::open(journal, IntentKind::Discard { tip: tip.clone(), end: end.clone(), cause: cause.to_owned() })?;
-    if recover::handle(journal, env, &tip)?.discard(&tip).is_ok() {
-        journal.push(EventKind::IntentSettled { intent })?;
-    }
-    Ok(())
+    let done = recover::handle(journal, env, &tip)?.discard(&tip);
+    recover::after_completion(journal, intent, "discard", done)
 }
 
 /// Given up, it leaves nothing under its names, also where it never stood. What cannot be removed changes no outcome.

@@ -22,7 +22,7 @@ pub async fn run(journal: &mut Journal, env: &mut Env<'_>) -> Result<Outcome, Er
             Step::Prepare => prepare::prepare(journal, env)?,
             Step::Recover(found) => recover::recover(journal, env, &found).await?,
             Step::Act(call) => act::act(journal, env, &call).await?,
-            Step::Skip(call, why) => act::skip(journal, &call, why)?,
+            Step::Skip(call, why) => act::skip(journal, env, &call, why)?,
             Step::Check(call) => check::check(journal, env, &call).await?,
             Step::Close => close(journal)?,
             Step::Ask => ask::ask(journal, env).await?,

@@ -8,8 +8,9 @@
 use std::{path::PathBuf, time::Duration};
 
 use clap::{ColorChoice, Parser, Subcommand, ValueEnum};
+use clap_complete::ArgValueCandidates;
 
-use super::manual;
+use super::{completions, manual};
 use crate::{
     commands::{
         apply::Wish,
@@ -109,7 +110,7 @@ pub enum Command {
     /// List the tasks of this checkout, or the events of one
     ///
     /// Without TASK, the tasks of this checkout, newest last. With TASK, everything that happened in it, with the cause
-    /// of each step.
+    /// of each step; with -v, every answer whole.
     #[command(after_long_help = manual::LOG)]
     Log(Log),
     /// List the models that the proxy offers to this key
@@ -125,7 +126,11 @@ pub enum Command {
     /// and the database, each with ✓ (good), ! (works, but know this) or ✗ (will not work) and what to do about it.
     /// Costs nothing: no model is asked.
     #[command(after_long_help = manual::DOCTOR)]
-    Doctor,
+    Doctor {
+        /// Take away what tasks have left and nothing is lost with
+        #[arg(long)]
+        fix: bool,
+    },
     /// Watch a whole delegation with nothing set up
     ///
     /// A scripted model fixes a real bug in a scratch repository until its test passes; repository, worktree, commands
@@ -133,7 +138,8 @@ pub enum Command {
     Demo,
     /// Print a completion script for a shell
     ///
-    /// Pipe it to where the shell looks for such scripts.
+    /// Pipe it to where the shell looks for such scripts. Options, commands, the ids of tasks and the aliases that your
+    /// settings and tasks name are completed; the proxy is not asked.
     #[command(after_long_help = manual::COMPLETIONS)]
     Completions {
         /// The shell
@@ -171,7 +177,7 @@ pub struct Delegate {
     #[arg(long, value_name = "REV", value_parser = not_blank)]
     pub base: Option<String>,
     /// Ask this model [roles.delegate]
-    #[arg(long, value_name = "ALIAS", value_parser = not_blank)]
+    #[arg(long, value_name = "ALIAS", value_parser = not_blank, add = ArgValueCandidates::new(completions::aliases))]
     model: Option<String>,
     /// Allow so many replies [delegate.max_turns: 30]
     #[arg(long, value_name = "N", value_parser = units::small_count)]
@@ -191,7 +197,7 @@ pub struct Delegate {
 #[derive(clap::Args, Clone, Debug)]
 pub struct Resume {
     /// The task's id, or a beginning of it that no other has
-    #[arg(value_parser = not_blank)]
+    #[arg(value_parser = not_blank, add = ArgValueCandidates::new(completions::pending))]
     pub task: Option<String>,
     /// Put the files back to the last checkpoint, and go on
     #[arg(long, group = "answer")]
@@ -209,7 +215,7 @@ pub struct Resume {
 #[expect(clippy::struct_excessive_bools, reason = "a flag is a bool")]
 pub struct Apply {
     /// The task's id, or a beginning of it that no other has
-    #[arg(value_parser = not_blank)]
+    #[arg(value_parser = not_blank, add = ArgValueCandidates::new(completions::tasks))]
     pub task: String,
     /// Make a commit of yours of each commit of the task
     #[arg(long, group = "manner")]
@@ -229,7 +235,7 @@ pub struct Apply {
 #[derive(clap::Args, Clone, Debug)]
 pub struct NamedTask {
     /// The task's id, or a beginning of it that no other has
-    #[arg(value_parser = not_blank)]
+    #[arg(value_parser = not_blank, add = ArgValueCandidates::new(completions::pending))]
     pub task: String,
 }
 
@@ -237,9 +243,12 @@ pub struct NamedTask {
 #[derive(clap::Args, Clone, Debug)]
 pub struct Log {
     /// The task's id, or a beginning of it that no other has
-    #[arg(value_parser = not_blank)]
+    #[arg(value_parser = not_blank, add = ArgValueCandidates::new(completions::tasks))]
     pub task: Option<String>,
-    /// Show what the task changed, as a patch that `git apply` takes
+    /// Go on telling while another nisse works on TASK
+    #[arg(short, long, requires = "task", conflicts_with = "diff")]
+    pub follow: bool,
+    /// Show what TASK changed, as a patch that `git apply` takes
     #[arg(long, requires = "task")]
     pub diff: bool,
 }
@@ -318,7 +327,7 @@ impl Args {
             | Command::Drop(_)
             | Command::Log(_)
             | Command::Models
-            | Command::Doctor
+            | Command::Doctor { .. }
             | Command::Demo
             | Command::Completions { .. }
             | Command::Man { .. } => common,

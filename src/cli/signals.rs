@@ -2,18 +2,29 @@
 
 use std::time::Duration;
 
+use serde_json::json;
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::render::{self, Manner};
-use crate::{agent::env::Stopper, commands};
+use super::{
+    error::ErrorObject,
+    render::{self, Manner, progress::Progress},
+};
+use crate::{agent::env::Stopper, commands, domain::id::TaskId};
 
-/// How long the work may take to stop by itself.
-const GRACE: Duration = Duration::from_secs(5);
+/// How long the work may take to stop by itself; the process is gone within 5 s.
+const GRACE: Duration = Duration::from_millis(4500);
+/// How long the last words may take: whoever reads them may have stopped reading.
+const LAST_WORDS: Duration = Duration::from_millis(300);
 /// Exit status of a stop.
-const STOPPED: i32 = 7;
+const STOPPED: u8 = 7;
 
-/// Listens from now on.
-pub(super) fn listen(stopper: Stopper, manner: Manner) -> Result<(), commands::Error> {
+/// Listens from now on. `way_on` is what is said of a task that is left in the middle.
+pub(super) fn listen(
+    stopper: Stopper,
+    manner: Manner,
+    progress: Progress,
+    way_on: fn(TaskId) -> String,
+) -> Result<(), commands::Error> {
     let heard = |kind| signal(kind).map_err(|source| commands::Error::Signals { source });
     let (mut interrupt, mut terminate, mut hangup) =
         (heard(SignalKind::interrupt())?, heard(SignalKind::terminate())?, heard(SignalKind::hangup())?);
@@ -27,13 +38,33 @@ pub(super) fn listen(stopper: Stopper, manner: Manner) -> Result<(), commands::E
         };
         any().await;
         stopper.stop();
-        render::say(manner, "stopping; once more to stop at once");
+        let told = progress.clone();
+        // on a thread of its own: a reader that has stopped reading must not keep the second signal from being heard
+        std::thread::spawn(move || told.note("stopping; once more to stop at once"));
         tokio::select! {
             () = any() => {}
             () = tokio::time::sleep(GRACE) => {}
         }
-        #[expect(clippy::exit, reason = "a second signal, or work that does not stop: the log is whole all the same")]
-        std::process::exit(STOPPED);
+        leave(manner, progress, way_on).await;
     });
     Ok(())
+}
+
+/// Ends the process in the middle of the work: the log is whole all the same.
+async fn leave(manner: Manner, progress: Progress, way_on: fn(TaskId) -> String) {
+    let words = tokio::task::spawn_blocking(move || {
+        commands::run::kill_commands();
+        progress.finish();
+        let task = progress.task();
+        let hint = task.map(way_on);
+        if manner.json {
+            let message = "stopped before the work could end by itself".to_owned();
+            let object = ErrorObject::new("stopped", STOPPED, task, message, hint.clone());
+            render::data(manner, &json!(object).to_string());
+        }
+        render::say(manner, &format!("stopped at once{}", hint.map_or_else(String::new, |hint| format!("; {hint}"))));
+    });
+    let _ = tokio::time::timeout(LAST_WORDS, words).await;
+    #[expect(clippy::exit, reason = "the person does not want to wait, or the work does not stop")]
+    std::process::exit(i32::from(STOPPED));
 }

@@ -6,7 +6,7 @@ use super::{
     settings::{self, state_dir, token},
 };
 use crate::{
-    adapters::litellm::{self, PinError},
+    adapters::litellm::{self, Instead, PinError},
     agent,
     domain::{id::TaskId, upstream::Trouble},
     log, repo,
@@ -34,7 +34,7 @@ pub fn advice(error: &Error) -> Option<String> {
         Error::NoLog { .. } | Error::Write { .. } => {
             Some("make it writable, or name another with --state-dir".to_owned())
         }
-        Error::Cut { task, source } => Some(on_cut(*task, source)),
+        Error::Cut { task, source, .. } => Some(on_cut(*task, source)),
         Error::Moved { .. } => Some("try again".to_owned()),
         Error::PathNotText { .. } => Some("give it a name in UTF-8".to_owned()),
         Error::Several(_) => Some("name the one that is to go on: nisse resume <TASK>".to_owned()),
@@ -50,7 +50,7 @@ pub fn advice(error: &Error) -> Option<String> {
             Some("what is committed is taken back with git revert or git reset".to_owned())
         }
         Error::NoQuestion { task } => Some(format!("leave the answer out: nisse resume {task}")),
-        Error::Signals { .. } => None,
+        Error::Signals { .. } | Error::Listen { .. } => None,
         Error::Bug(_) => Some("please report this".to_owned()),
     }
 }
@@ -172,10 +172,12 @@ fn on_role(bad: &BadRole) -> String {
             format!("set roles.{role} in your settings, or NISSE_ROLE_{variable}; `nisse models` lists what there is")
         }
         BadRole::Unusable { trouble, alias, .. } => match trouble {
-            PinError::Unknown { near, .. } => match near.first() {
-                Some(near) => format!("write {near:?} in {}; `nisse models` lists what this key may use", alias.source),
-                None => format!("name another in {}; `nisse models` lists what this key may use", alias.source),
-            },
+            PinError::Unknown { instead: Instead::Near(near), .. } if let Some(near) = near.first() => {
+                format!("write {near:?} in {}; `nisse models` lists what this key may use", alias.source)
+            }
+            PinError::Unknown { .. } => {
+                format!("name another in {}; `nisse models` lists what this key may use", alias.source)
+            }
             PinError::NoWindow { alias } => {
                 format!("declare max_input_tokens under [models.{alias:?}] in your settings")
             }

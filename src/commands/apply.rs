@@ -129,6 +129,6 @@ fn plain(task: TaskId, error: agent::Error) -> Error {
         other @ (agent::Error::Globs(_)
         | agent::Error::Host(_)
         | agent::Error::Upstream { .. }
-        | agent::Error::Bug(_)) => Error::Cut { task, source: Box::new(other) },
+        | agent::Error::Bug(_)) => Error::Cut { task, source: Box::new(other), offered: None },
     }
 }

@@ -1,16 +1,16 @@
 //! `nisse delegate`: one bounded sub-task, on its own branch, ending in a handback note.
 
 use super::{
-    Error,
+    Error, leftovers,
     open::Opened,
     proxy,
     result::TaskResult,
     run::{Watch, run},
-    settings::History,
+    settings::{Fallback, History},
 };
 use crate::{
     agent::roles,
-    domain::{checkout::Isolation, event::TaskStarted, model::PinnedModel},
+    domain::{checkout::Isolation, event::TaskStarted, model::PinnedModel, role::Role},
     log::{Journal, Subscriber},
     repo::{self, Checkout},
 };
@@ -36,7 +36,15 @@ pub async fn delegate(opened: &Opened, delegation: &Delegation, mut watch: Watch
     let model = proxy::pin_delegate(&catalog, &opened.settings)?;
     let subscribers = std::mem::take(&mut watch.subscribers);
     let journal = begin(opened, checkout, delegation, model, checks, subscribers)?;
-    run(opened, checkout, &proxy, &[proxy.token().clone()], journal, watch).await
+    let pruned = leftovers::prune(&opened.log()?, checkout, opened.clock().civil_ms());
+    match run(opened, checkout, &proxy, &[proxy.token().clone()], journal, watch).await {
+        Err(error) => Err(proxy::with_offers(&proxy, error).await),
+        Ok(mut done) => {
+            // no reason not to work
+            done.notices.extend(pruned.err().map(|error| format!("old refs could not be pruned: {error}")));
+            Ok(done)
+        }
+    }
 }
 
 /// Begins the task: its first event is durable when this returns, and nothing else has been touched.
@@ -61,7 +69,7 @@ pub(super) fn begin(
     };
     let worktree = opened.state_dir().join("worktrees").join(id.to_string());
     let started = TaskStarted {
-        role: roles::delegate(),
+        role: Role { fallbacks: settings.delegate.fallback.value == Fallback::Allow, ..roles::delegate() },
         brief: delegation.brief.clone(),
         model,
         caps,

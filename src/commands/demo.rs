@@ -1,5 +1,5 @@
-//! `nisse demo`: the whole job with nothing set up. Only the model is a script; repository, worktree, commands and check
-//! are real.
+//! `nisse demo`: the whole job with nothing set up. Only the model is a script, behind a loopback server that speaks the
+//! proxy's protocol; client, catalog, repository, worktree, commands and check are those of every delegation.
 
 use std::{
     fs,
@@ -10,27 +10,47 @@ use serde_json::json;
 
 use super::{
     Error,
-    delegate::{Delegation, begin},
+    delegate::{Delegation, delegate},
     open::{Opened, for_git},
     result::TaskResult,
-    run::{Watch, run},
+    run::Watch,
     settings::{Environment, Flags},
 };
 use crate::{
-    adapters::scripted::Scripted,
-    domain::{
-        caps::Money,
-        model::{PinnedModel, Prices, Route},
-    },
+    adapters::demo::{ALIAS, Server, Step},
+    domain::id::CommitId,
     repo::scratch,
 };
 
-const PROGRAM: &str = "#!/bin/sh\n# Prints the mean of its arguments, rounded down.\nsum=0\nfor n in \"$@\"; do\n    \
-                       sum=$((sum + n))\ndone\necho $((sum / 2))\n";
-const TEST: &str = "#!/bin/sh\n# Fails unless mean.sh is right.\ngot=$(sh mean.sh 2 4 9)\nif [ \"$got\" = 5 ]; then\n    \
-                    echo ok\nelse\n    echo \"mean of 2 4 9: got $got, wanted 5\"\n    exit 1\nfi\n";
-const BRIEF: &str = "make the failing test in test.sh pass";
-const CHECK: &str = "sh test.sh";
+/// What is asked.
+pub const BRIEF: &str = "make the failing test in test.sh pass";
+/// What must pass.
+pub const CHECK: &str = "sh test.sh";
+
+const PROGRAM: &str = r#"#!/bin/sh
+# Prints the mean of its arguments, rounded down.
+sum=0
+for n in "$@"; do
+    sum=$((sum + n))
+done
+echo $((sum / 2))
+"#;
+
+const TEST: &str = r#"#!/bin/sh
+# Fails unless mean.sh is right.
+expect() {
+    wanted=$1
+    shift
+    got=$(sh mean.sh "$@" 2>/dev/null) || got="an error"
+    if [ "$got" != "$wanted" ]; then
+        echo "mean of '$*': got $got, wanted $wanted"
+        exit 1
+    fi
+}
+expect 5 2 4 9
+expect 0
+echo ok
+"#;
 
 /// A scratch repository with a bug and a test that fails.
 pub struct Scratch {
@@ -38,6 +58,16 @@ pub struct Scratch {
     pub dir: PathBuf,
     /// The repository.
     pub repo: PathBuf,
+    /// The state directory.
+    pub state: PathBuf,
+}
+
+/// What the demo came to.
+pub struct Shown {
+    /// The delegation's result.
+    pub result: TaskResult,
+    /// What it changed, as a patch.
+    pub patch: String,
 }
 
 /// Makes the scratch repository.
@@ -51,58 +81,67 @@ pub fn scratch(environment: &Environment) -> Result<Scratch, Error> {
     let repo = dir.join("repo");
     fs::create_dir(&repo).map_err(failed(&repo))?;
     scratch::make(&repo, &[("mean.sh", PROGRAM), ("test.sh", TEST)], "A mean, and its test", &for_git(environment))?;
-    Ok(Scratch { dir, repo })
+    Ok(Scratch { state: dir.join("state"), dir, repo })
 }
 
 /// Delegates the repair to the scripted model.
-pub async fn demo(environment: &Environment, scratch: &Scratch, mut watch: Watch) -> Result<TaskResult, Error> {
-    let flags =
-        Flags { state_dir: Some(scratch.dir.join("state")), checks: vec![CHECK.to_owned()], ..Flags::default() };
-    let opened = Opened::new(environment.without_settings(), &flags, &scratch.repo)?;
-    let checkout = opened.checkout()?;
+pub async fn demo(environment: &Environment, scratch: &Scratch, watch: Watch) -> Result<Shown, Error> {
+    let server = Server::start(script()).await.map_err(|source| Error::Listen { source })?;
+    let environment = environment
+        .without_settings()
+        .with("NISSE_LLM_BASE_URL", server.address())
+        .with("NISSE_LLM_TOKEN", server.token())
+        .with("NISSE_ROLE_DELEGATE", ALIAS);
+    let flags = Flags { state_dir: Some(scratch.state.clone()), checks: vec![CHECK.to_owned()], ..Flags::default() };
+    let opened = Opened::new(environment, &flags, &scratch.repo)?;
     let delegation = Delegation { brief: BRIEF.to_owned(), branch: None, base: None };
-    let subscribers = std::mem::take(&mut watch.subscribers);
-    let journal = begin(&opened, checkout, &delegation, model(), vec![CHECK.to_owned()], subscribers)?;
-    run(&opened, checkout, &script(), &[], journal, watch).await
+    let result = delegate(&opened, &delegation, watch).await?;
+    let patch = match (&result.snapshot, &result.head) {
+        (Some(from), Some(to)) => opened.checkout()?.diff(&CommitId(from.clone()), &CommitId(to.clone()))?.patch,
+        _ => Vec::new(),
+    };
+    Ok(Shown { result, patch: String::from_utf8_lossy(&patch).into_owned() })
 }
 
-/// What is asked, for those who watch.
-#[must_use]
-pub fn told() -> (&'static str, &'static str) {
-    (BRIEF, CHECK)
-}
-
-fn model() -> PinnedModel {
-    PinnedModel {
-        alias: "scripted".to_owned(),
-        backing: "demo/scripted".to_owned(),
-        provider: "demo".to_owned(),
-        route: Route::Normalized,
-        window: 100_000,
-        max_output: 4096,
-        tool_choice: false,
-        prices: Prices {
-            input: Some(Money(1_000_000)),
-            output: Some(Money(2_000_000)),
-            cache_read: None,
-            cache_write: None,
+fn script() -> Vec<Step> {
+    let note = |changed: &str, next: &str| json!({"changed": changed, "now_true": "`sh test.sh` prints ok and exits 0", "next": next, "succeeded": true});
+    vec![
+        Step {
+            text: "First I look at the failing test, and at the program that it tests.\n",
+            calls: vec![("run_command", json!({"command": CHECK})), ("read_file", json!({"path": "mean.sh"}))],
         },
-    }
-}
-
-fn script() -> Scripted {
-    Scripted::steps(vec![
-        vec![("run_command", json!({"command": "sh test.sh"})), ("read_file", json!({"path": "mean.sh"}))],
-        vec![("edit_file", json!({"path": "mean.sh", "old": "echo $((sum / 2))", "new": "echo $((sum / $#))"}))],
-        vec![("run_command", json!({"command": "sh test.sh"}))],
-        vec![(
-            "hand_back",
-            json!({
-                "changed": "mean.sh divides the sum by the number of arguments, not by 2",
-                "now_true": "`sh test.sh` prints ok and exits 0",
-                "next": "nothing is left to do; mean.sh without arguments still divides by zero, as before",
-                "succeeded": true,
-            }),
-        )],
-    ])
+        Step {
+            text: "mean.sh divides by 2, however many arguments there are. It must divide by their number.\n",
+            calls: vec![(
+                "edit_file",
+                json!({"path": "mean.sh", "old": "echo $((sum / 2))", "new": "echo $((sum / $#))"}),
+            )],
+        },
+        Step {
+            text: "That was the bug. I do not run the test again, I am sure.\n",
+            calls: vec![("hand_back", note("mean.sh divides by the number of its arguments, not by 2", "nothing"))],
+        },
+        Step {
+            text: "The check was run all the same, and I was wrong: without arguments, mean.sh now divides by zero.\n",
+            calls: vec![(
+                "edit_file",
+                json!({
+                    "path": "mean.sh",
+                    "old": "sum=0\n",
+                    "new": "# the mean of nothing is 0\n[ $# -gt 0 ] || set -- 0\nsum=0\n",
+                }),
+            )],
+        },
+        Step { text: "Once more, and now I look.\n", calls: vec![("run_command", json!({"command": CHECK}))] },
+        Step {
+            text: "",
+            calls: vec![(
+                "hand_back",
+                note(
+                    "mean.sh divides by the number of its arguments, not by 2, and prints 0 where there are none",
+                    "merge the branch; nothing is left to do",
+                ),
+            )],
+        },
+    ]
 }

@@ -10,6 +10,7 @@ use super::{
 };
 use crate::{
     adapters::scripted::Scripted,
+    agent::env::Stopper,
     domain::{
         event::EventKind,
         gate::Answer,
@@ -43,6 +44,16 @@ pub async fn drop_task(opened: &Opened, id: TaskId, mut watch: Watch) -> Result<
         journal.commit()?;
     }
     run(opened, &checkout, &nobody(), &[], journal, watch).await
+}
+
+/// Carries out what a task owes whose end is decided: a discard, a clean-up. Nobody watches.
+pub(super) async fn carry_out(opened: &Opened, id: TaskId) -> Result<TaskResult, Error> {
+    let log = opened.log()?;
+    let checkout = opened.checkout_at(Path::new(&log.task(id)?.started.checkout))?;
+    let journal = Journal::resume(log, opened.clock(), id, "clean-up", Vec::new())?;
+    let (_stopper, stop) = Stopper::new();
+    let (deltas, _streamed) = tokio::sync::mpsc::unbounded_channel();
+    run(opened, &checkout, &nobody(), &[], journal, Watch { subscribers: Vec::new(), deltas, stop }).await
 }
 
 /// A model for work that asks none.

@@ -58,12 +58,14 @@ pub enum Error {
         path: PathBuf,
     },
     /// The loop had to leave a task as it is.
-    #[error("task {task} had to be left: {source}")]
+    #[error("task {task} had to be left: {source}{}", .offered.as_ref().map(|offered| format!("; this key may use {offered}")).unwrap_or_default())]
     Cut {
         /// The task; nothing of it is lost.
         task: TaskId,
         /// Why.
         source: Box<agent::Error>,
+        /// What the key may use, where the proxy refused a model.
+        offered: Option<String>,
     },
     /// The checkout was there a moment ago.
     #[error("{} changed while nisse looked at it", .path.display())]
@@ -126,6 +128,12 @@ pub enum Error {
     #[error("cannot listen for signals: {source}")]
     Signals {
         /// What it said.
+        source: std::io::Error,
+    },
+    /// The demo's own server.
+    #[error("cannot listen on 127.0.0.1: {source}")]
+    Listen {
+        /// What the system said.
         source: std::io::Error,
     },
     /// Something that cannot be: a bug of ours.

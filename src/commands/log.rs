@@ -1,6 +1,6 @@
 //! `nisse log`: the tasks of this checkout, or one task's events.
 
-use std::path::Path;
+use std::{path::Path, time::Duration};
 
 use serde::Serialize;
 
@@ -11,9 +11,12 @@ use crate::{
         id::{CommitId, TaskId},
         task::Task,
     },
-    log::{Access, Log},
+    log::{self, Access, Log},
     repo::Diff,
 };
+
+/// How often a task that is followed is looked at.
+const POLL: Duration = Duration::from_millis(200);
 
 /// A task in the list.
 #[derive(Clone, Debug, Serialize)]
@@ -40,21 +43,33 @@ pub struct Listed {
     pub brief: String,
 }
 
-/// The tasks of this checkout, newest last.
-pub fn list(opened: &Opened) -> Result<Vec<Listed>, Error> {
-    let Some(log) = Log::open(opened.state_dir(), Access::Read)? else { return Ok(Vec::new()) };
+/// The tasks of this checkout.
+#[derive(Debug, Default)]
+pub struct Listing {
+    /// Newest last.
+    pub tasks: Vec<Listed>,
+    /// What is wrong with tasks that are corrupt; whose they are is not always known.
+    pub corrupt: Vec<Error>,
+}
+
+/// The tasks of this checkout. One that is corrupt hides no other.
+pub fn list(opened: &Opened) -> Result<Listing, Error> {
+    let Some(log) = Log::open(opened.state_dir(), Access::Read)? else { return Ok(Listing::default()) };
     let root = opened.text_path(opened.checkout()?.root())?;
-    log.tasks()?
-        .into_iter()
-        .rev()
-        .filter(|(_, started)| started.checkout == root)
-        .map(|(id, _)| Ok(listed(&log.task(id)?)))
-        .collect()
+    let mut listing = Listing::default();
+    for id in log.tasks()?.into_iter().rev() {
+        match log.started(id).and_then(|started| (started.checkout == root).then(|| log.task(id)).transpose()) {
+            Ok(task) => listing.tasks.extend(task.as_ref().map(listed)),
+            Err(error @ log::Error::Corrupt { .. }) => listing.corrupt.push(error.into()),
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(listing)
 }
 
 /// One task: its events and what they come to.
 pub fn one(opened: &Opened, name: &str) -> Result<(Task, Vec<Event>), Error> {
-    let missing = || crate::log::Error::NoSuchTask { name: name.to_owned() };
+    let missing = || log::Error::NoSuchTask { name: name.to_owned() };
     let log = Log::open(opened.state_dir(), Access::Read)?.ok_or_else(missing)?;
     let id = log.find(name)?;
     Ok((log.task(id)?, log.events(id, 0)?))
@@ -80,6 +95,32 @@ pub struct TaskDiff {
     pub to: CommitId,
     /// What lies between.
     pub diff: Diff,
+}
+
+/// Tells a task's events, those that are there and those to come, until nobody works on it any more or `tell` says that
+/// nobody listens (by `false`). What the task is then.
+///
+/// # Errors
+/// There is no such task, or the log cannot be read.
+pub async fn follow(opened: &Opened, name: &str, mut tell: impl FnMut(&Event) -> bool) -> Result<Task, Error> {
+    let missing = || crate::log::Error::NoSuchTask { name: name.to_owned() };
+    let log = Log::open(opened.state_dir(), Access::Read)?.ok_or_else(missing)?;
+    let id = log.find(name)?;
+    let mut seen = 0;
+    loop {
+        // looked at before the events are read: whoever holds it has then written all of them
+        let held = log.is_held(id);
+        for event in log.events(id, seen)? {
+            seen = event.seq;
+            if !tell(&event) {
+                return Ok(log.task(id)?);
+            }
+        }
+        if !held {
+            return Ok(log.task(id)?);
+        }
+        tokio::time::sleep(POLL).await;
+    }
 }
 
 fn listed(task: &Task) -> Listed {

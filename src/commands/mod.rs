@@ -8,6 +8,7 @@ pub mod demo;
 pub mod doctor;
 pub mod drop;
 mod error;
+pub mod leftovers;
 pub mod log;
 pub mod models;
 pub mod open;

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     adapters::litellm::{Catalog, Entry},
-    domain::{caps::Money, model::Route, role::RoleName},
+    domain::{caps::Money, model::Route, reasoning::Reasoning, role::RoleName},
 };
 
 /// The catalog, for a table or for JSON.
@@ -49,12 +49,18 @@ pub struct Row {
     pub tool_choice: Option<bool>,
     /// It makes several calls in one reply.
     pub parallel_calls: Option<bool>,
-    /// It reasons before it answers.
+    /// It can reason before it answers.
     pub reasoning: Option<bool>,
+    /// How much it is asked to, as the settings say.
+    pub reasoning_effort: Reasoning,
     /// US dollars for an input token.
     pub input_cost_per_token: Option<f64>,
     /// US dollars for an output token.
     pub output_cost_per_token: Option<f64>,
+    /// US dollars for an input token read from a cache.
+    pub cache_read_cost_per_token: Option<f64>,
+    /// US dollars for an input token written to a cache.
+    pub cache_write_cost_per_token: Option<f64>,
     /// Aliases that the proxy falls back to, where it tells.
     pub fallbacks: Vec<String>,
     /// The roles that use it.
@@ -124,8 +130,11 @@ impl Row {
             tool_choice: entry.tool_choice,
             parallel_calls: entry.parallel,
             reasoning: entry.reasoning,
+            reasoning_effort: entry.effort,
             input_cost_per_token: entry.prices.input.map(Money::usd),
             output_cost_per_token: entry.prices.output.map(Money::usd),
+            cache_read_cost_per_token: entry.prices.cache_read.map(Money::usd),
+            cache_write_cost_per_token: entry.prices.cache_write.map(Money::usd),
             fallbacks: entry.fallbacks.clone(),
             roles,
             notes,

@@ -8,9 +8,11 @@ use super::{
 };
 use crate::{
     adapters::litellm::{self, Catalog, Override, PinError, Proxy},
+    agent,
     domain::{
         model::{PinnedModel, Prices},
         role::RoleName,
+        upstream::Trouble,
     },
 };
 
@@ -24,7 +26,20 @@ pub fn connect(settings: &Settings, environment: &Environment) -> Result<Proxy, 
     named.first_byte = settings.proxy.first_byte.value;
     named.idle = settings.proxy.idle.value;
     named.extra_ca.clone_from(&settings.proxy.ca_file.value);
+    named.through = http_proxy(address, environment);
     Ok(Proxy::new(named)?)
+}
+
+/// The HTTP proxy that the environment names for an address, without a name and password in it.
+fn http_proxy(address: &str, environment: &Environment) -> Option<String> {
+    let for_scheme = if address.starts_with("https:") { "HTTPS_PROXY" } else { "HTTP_PROXY" };
+    let named = [for_scheme, "ALL_PROXY"].into_iter().flat_map(|name| [name.to_owned(), name.to_lowercase()]);
+    named.into_iter().find_map(|name| {
+        let value = environment.get(&name)?.to_str().filter(|value| !value.trim().is_empty())?;
+        let (scheme, rest) = value.split_once("://").unwrap_or(("http", value));
+        let place = rest.rsplit_once('@').map_or(rest, |(_, place)| place);
+        Some(format!("{name}={scheme}://{place}"))
+    })
 }
 
 /// What the proxy offers, with what the settings declare over it.
@@ -41,6 +56,22 @@ pub async fn catalog(proxy: &Proxy, settings: &Settings) -> Result<Catalog, Erro
 fn declare(catalog: &mut Catalog, settings: &Settings) {
     for (alias, declared) in &settings.models {
         catalog.apply(alias, &declared.into());
+    }
+}
+
+/// `error` with the models that the key may use now, where the proxy refused one in the middle of a task.
+pub async fn with_offers(proxy: &Proxy, error: Error) -> Error {
+    let refused = matches!(&error, Error::Cut { source, .. } if matches!(
+        **source,
+        agent::Error::Upstream { trouble: Trouble::ModelDenied | Trouble::ModelUnknown, .. }
+    ));
+    match error {
+        Error::Cut { task, source, .. } if refused => {
+            // a proxy that no longer says what there is has given the better error already
+            let offered = proxy.catalog().await.ok().map(|catalog| litellm::listed(&catalog.aliases()));
+            Error::Cut { task, source, offered }
+        }
+        error => error,
     }
 }
 
@@ -93,11 +124,8 @@ impl fmt::Display for BadRole {
             Self::Unusable { role, alias, trouble } => {
                 write!(f, "role {role} (from {}): ", alias.source)?;
                 match trouble {
-                    PinError::Unknown { alias, near } if near.is_empty() => {
-                        write!(f, "the proxy offers no model {alias:?} to this key")
-                    }
-                    PinError::Unknown { alias, near } => {
-                        write!(f, "the proxy offers no model {alias:?} to this key; near it are {}", near.join(", "))
+                    PinError::Unknown { alias, instead } => {
+                        write!(f, "the proxy offers no model {alias:?} to this key; {instead}")
                     }
                     PinError::NoWindow { alias } => write!(f, "nobody says how large the window of {alias:?} is"),
                     PinError::NoProvider { alias } => write!(f, "nobody says which provider {alias:?} has"),
@@ -116,6 +144,7 @@ impl From<&Declared> for Override {
             max_input_tokens: declared.max_input_tokens.as_ref().map(|limit| limit.value),
             max_output_tokens: declared.max_output_tokens.as_ref().map(|limit| limit.value),
             tool_choice: declared.tool_choice.as_ref().map(|works| works.value),
+            reasoning: declared.reasoning.as_ref().map(|effort| effort.value),
             prices: Prices {
                 input: value(&declared.input_cost_per_token),
                 output: value(&declared.output_cost_per_token),

@@ -2,6 +2,7 @@
 
 use std::{path::Path, time::Duration};
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::{
@@ -9,6 +10,7 @@ use crate::{
         checkout::Base,
         id::TaskId,
         intent::{IntentKind, Status},
+        model::Route,
         outcome::{End, Handback, Outcome},
         task::Task,
     },
@@ -16,19 +18,22 @@ use crate::{
 };
 
 /// The result of a run of a task.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct TaskResult {
     /// Version of this object's form.
+    #[schemars(extend("const" = 1))]
     pub v: u32,
     /// `result`.
+    #[schemars(extend("const" = "result"))]
     pub r#type: &'static str,
     /// The task.
     pub task: TaskId,
     /// `handback`, `failed`, `capped`, `dropped`, `interrupted`, `gated`, `stopped`.
+    #[schemars(extend("enum" = ["handback", "failed", "capped", "dropped", "interrupted", "gated", "stopped"]))]
     pub outcome: &'static str,
     /// Why, in one line.
     pub cause: String,
-    /// The process's exit status.
+    /// The process's exit status: 0 done, 3 failed, 4 capped, 5 interrupted, 6 gated, 7 stopped.
     pub exit: u8,
     /// The note, whenever it was accepted, also with `succeeded` false.
     pub handback: Option<Handback>,
@@ -71,7 +76,7 @@ pub struct TaskResult {
 }
 
 /// Counts of a diff.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct DiffStat {
     /// Files.
     pub files: usize,
@@ -82,7 +87,7 @@ pub struct DiffStat {
 }
 
 /// Tokens by kind.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Tokens {
     /// All input.
     pub input: u64,
@@ -95,7 +100,7 @@ pub struct Tokens {
 }
 
 /// The model of a task.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Model {
     /// The proxy's name.
     pub alias: String,
@@ -108,7 +113,7 @@ pub struct Model {
 }
 
 /// A check.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Check {
     /// The command line.
     pub command: String,
@@ -207,8 +212,49 @@ fn notices(task: &Task, outcome: &Outcome, discard: Option<Status>) -> Vec<Strin
             task.started.worktree, task.id
         ));
     }
-    if task.turns.iter().any(|turn| turn.reply.answered_by.fallback) {
-        notices.push("another model than the one asked for answered at least once".to_owned());
+    notices.extend(who_answered(task));
+    notices
+}
+
+/// Where it was not, or not always, the model that the task was begun with.
+fn who_answered(task: &Task) -> Vec<String> {
+    let asked = &task.started.model;
+    let (mut instead, mut own) = (Vec::<String>::new(), Vec::<&str>::new());
+    for who in task.turns.iter().map(|turn| &turn.reply.answered_by) {
+        let told = format!("{} ({})", who.alias, who.backing);
+        if who.fallback && !instead.contains(&told) {
+            instead.push(told);
+        } else if !who.fallback && !own.contains(&who.backing.as_str()) {
+            own.push(&who.backing);
+        }
+    }
+    let mut notices = Vec::new();
+    if !instead.is_empty() {
+        let times = task.turns.iter().filter(|turn| turn.reply.answered_by.fallback).count();
+        let of = task.turns.len();
+        notices.push(format!(
+            "{} answered in place of {}: {times} of {of} replies",
+            instead.join(" and "),
+            asked.alias
+        ));
+    }
+    if own.len() > 1 {
+        notices.push(format!("behind {} answered more than one model: {}", asked.alias, own.join(", ")));
+    }
+    let natively = own.iter().any(|backing| backing.starts_with("anthropic/"));
+    if natively && asked.route == Route::Normalized && asked.provider != "anthropic" {
+        notices.push(format!(
+            "behind {} answered a model of anthropic, spoken to in the normalized way: declare its provider under \
+             [models.{:?}]",
+            asked.alias, asked.alias
+        ));
+    }
+    let uncounted = task.turns.iter().filter(|turn| turn.reply.usage.is_none()).count();
+    if uncounted > 0 {
+        notices.push(format!(
+            "tokens and cost are in part estimates: {uncounted} of {} replies said nothing of tokens",
+            task.turns.len()
+        ));
     }
     notices
 }

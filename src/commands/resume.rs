@@ -11,31 +11,31 @@ use super::{
 };
 use crate::{
     domain::{event::EventKind, gate::Answer, id::TaskId, task::Task},
-    log::{Access, Journal, Log},
+    log::{self, Access, Journal, Log},
 };
 
 /// The task to resume: the one that is named, else the only pending one of this checkout.
 pub fn choose(opened: &Opened, name: Option<&str>) -> Result<Choice, Error> {
     let Some(log) = Log::open(opened.state_dir(), Access::Read)? else {
-        return name
-            .map_or(Ok(Choice::Nothing), |name| Err(crate::log::Error::NoSuchTask { name: name.to_owned() }.into()));
+        return name.map_or(Ok(Choice::Nothing), |name| Err(log::Error::NoSuchTask { name: name.to_owned() }.into()));
     };
     if let Some(name) = name {
         return Ok(Choice::Task(log.find(name)?));
     }
     let root = opened.text_path(opened.checkout()?.root())?;
-    let mut pending = Vec::new();
-    for (id, started) in log.tasks()? {
-        if started.checkout == root {
-            let task = log.task(id)?;
-            if is_pending(&task) {
-                pending.push(task);
-            }
+    let (mut pending, mut corrupt) = (Vec::new(), None);
+    for id in log.tasks()? {
+        match log.started(id).and_then(|started| (started.checkout == root).then(|| log.task(id)).transpose()) {
+            Ok(task) => pending.extend(task.filter(is_pending)),
+            Err(error @ log::Error::Corrupt { .. }) => corrupt = Some(error),
+            Err(error) => return Err(error.into()),
         }
     }
-    Ok(match pending.as_slice() {
-        [] => Choice::Nothing,
-        [one] => Choice::Task(one.id),
+    Ok(match (pending.as_slice(), corrupt) {
+        // whether it could go on is not known
+        ([], Some(error)) => return Err(error.into()),
+        ([], None) => Choice::Nothing,
+        ([one], _) => Choice::Task(one.id),
         _ => Choice::Several(pending),
     })
 }
@@ -84,5 +84,8 @@ pub async fn resume(
         // the decision stands before anything follows from it
         journal.commit()?;
     }
-    run(opened, &checkout, &proxy, &[proxy.token().clone()], journal, watch).await
+    match run(opened, &checkout, &proxy, &[proxy.token().clone()], journal, watch).await {
+        Err(error) => Err(proxy::with_offers(&proxy, error).await),
+        done => done,
+    }
 }

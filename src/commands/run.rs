@@ -6,7 +6,7 @@ use secrecy::SecretString;
 
 use super::{Error, open::Opened, result::TaskResult};
 use crate::{
-    adapters::host::Local,
+    adapters::host::{self, Local},
     agent::{
         env::{Env, Stop},
         mask::Mask,
@@ -25,6 +25,11 @@ pub struct Watch {
     pub deltas: Deltas,
     /// The person's wish to stop.
     pub stop: Stop,
+}
+
+/// Kills what the model's commands run, for a process that ends in the middle of its work.
+pub fn kill_commands() {
+    host::kill_all();
 }
 
 /// Works the task until it ends or rests, and says what it came to.
@@ -49,7 +54,10 @@ pub async fn run(
         deltas: watch.deltas,
     };
     let task = journal.task().id;
-    let outcome =
-        turn::run(&mut journal, &mut env).await.map_err(|source| Error::Cut { task, source: Box::new(source) })?;
+    let outcome = turn::run(&mut journal, &mut env).await.map_err(|source| Error::Cut {
+        task,
+        source: Box::new(source),
+        offered: None,
+    })?;
     TaskResult::new(journal.task(), &outcome, checkout)
 }

@@ -9,6 +9,7 @@
 mod declared;
 mod environment;
 mod error;
+mod fallback;
 mod file;
 mod given;
 mod history;
@@ -30,6 +31,7 @@ pub use self::{
     declared::Declared,
     environment::{Directories, Environment},
     error::{Error, Problem},
+    fallback::Fallback,
     history::History,
     layers::Flags,
     source::{Source, Sourced},
@@ -91,7 +93,7 @@ pub struct Proxy {
     pub ca_file: Sourced<Option<PathBuf>>,
 }
 
-/// `[delegate]`: the caps of a delegation.
+/// `[delegate]`: the caps of a delegation, and who may answer.
 #[derive(Clone, Debug)]
 pub struct Delegate {
     /// Replies.
@@ -102,6 +104,8 @@ pub struct Delegate {
     pub max_time: Sourced<Duration>,
     /// Money; none for no such cap.
     pub max_cost: Sourced<Option<Money>>,
+    /// Whether another model than the one asked for may answer.
+    pub fallback: Sourced<Fallback>,
 }
 
 impl Delegate {

@@ -1,5 +1,6 @@
 //! How the work of a task that was handed back comes into the checkout.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -9,7 +10,7 @@ use super::{
 };
 
 /// What becomes of the work in the checkout.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Manner {
     /// Changed files, uncommitted; or the branch fast-forwarded, where that is all there is to do.
@@ -23,7 +24,7 @@ pub enum Manner {
 }
 
 /// A branch of the person's that is fast-forwarded once its files are there.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Advance {
     /// The branch, checked out.
     pub branch: String,
@@ -34,7 +35,7 @@ pub struct Advance {
 }
 
 /// A commit that is to be the person's, with their hooks and signature.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Landing {
     /// Where HEAD is; none before the first commit.
     pub parent: Option<CommitId>,

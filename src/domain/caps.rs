@@ -2,12 +2,13 @@
 
 use std::fmt;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::model::Usage;
 
 /// An amount of money in picodollars (10⁻¹² USD): whole numbers, so that sums are exact and survive JSON.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct Money(pub u64);
 
@@ -51,7 +52,7 @@ impl fmt::Display for Money {
 }
 
 /// The four caps of a task; reaching one (`>=`) breaches it.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Caps {
     /// Replies allowed; the ending call may stand in the last of them.
     pub turns: u32,
@@ -77,7 +78,7 @@ pub struct Spend {
 }
 
 /// Which cap was reached.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Cap {
     /// Replies.

@@ -1,11 +1,12 @@
 //! The person's repository directory and how a task stands apart from it.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::id::CommitId;
 
 /// Where a task starts from.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Base {
     /// The caller's commit; none in a repository without commits.
     pub commit: Option<CommitId>,
@@ -16,7 +17,7 @@ pub struct Base {
 }
 
 /// Where a task works.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Isolation {
     /// In a git worktree of its own, on a branch of its own.

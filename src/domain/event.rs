@@ -1,5 +1,6 @@
 //! Events: what a task's log is made of. Disk, screen, JSON and chat use this one type.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -31,7 +32,7 @@ pub struct Event {
 }
 
 /// What happened.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum EventKind {
     /// The task began; opens the task's own intent. Everything that a resume needs stands here.
@@ -82,6 +83,11 @@ pub enum EventKind {
     RequestWithheld {
         /// Estimated input tokens.
         estimated_input: u64,
+    },
+    /// Older tool results are shown to the model as stubs from now on, since the next request would not fit its window.
+    ContextEvicted {
+        /// The last turn whose results they are; those of all turns before it too.
+        through_turn: u32,
     },
     /// A reply arrived whole.
     ReplyReceived {
@@ -172,7 +178,7 @@ pub enum EventKind {
 }
 
 /// The content of a task's first event.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct TaskStarted {
     /// The role, as a value.
     pub role: Role,
@@ -207,7 +213,7 @@ pub struct TaskStarted {
 }
 
 /// How a call went.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ResultStatus {
     /// It did what it says.
@@ -223,7 +229,7 @@ pub enum ResultStatus {
 }
 
 /// The answer to a call.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct ToolResult {
     /// The call.
     pub call: CallId,
@@ -238,7 +244,7 @@ pub struct ToolResult {
 }
 
 /// A file as a model last saw or wrote it.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Seen {
     /// Relative to the worktree, links resolved.
     pub path: String,

@@ -15,7 +15,7 @@ use super::{
     message::{Reply, Stop},
     model::Usage,
     phase,
-    task::{CheckResult, LastTrouble, OpenRequest, Ready, Repeat, Task, Turn},
+    task::{CheckResult, LastTrouble, OpenRequest, Overflow, Ready, Repeat, Task, Turn},
     upstream::{Reaction, Trouble},
 };
 
@@ -68,6 +68,8 @@ impl Task {
             request: None,
             requests: 0,
             trouble: None,
+            evicted_through: 0,
+            overflow: None,
             out_of_tokens: None,
             spend: Spend::default(),
             head: None,
@@ -111,7 +113,10 @@ impl Task {
             EventKind::TaskStarted(_) => {}
             EventKind::SpanStarted { .. } => {
                 self.lose_request();
-                self.paused = None;
+                // whoever goes on with a task that rested may have seen to the window meanwhile
+                if self.paused.take().is_some() {
+                    self.overflow = None;
+                }
                 self.trouble = None;
                 self.uninspected = self.ready.is_some();
             }
@@ -138,10 +143,11 @@ impl Task {
                 self.end_request(*trouble, message, *usage, *retry_in_ms);
             }
             EventKind::RequestWithheld { estimated_input } => self.out_of_tokens = Some(*estimated_input),
+            EventKind::ContextEvicted { through_turn } => self.evicted_through = *through_turn,
             EventKind::ReplyReceived { turn, reply, .. } => self.take_reply(*turn, reply),
             EventKind::Nudged { text } => {
-                if self.repeat.count + 1 >= self.started.role.repeats {
-                    self.repeat.told = true;
+                if self.repeat.count + 1 >= self.started.role.repeats && self.repeat.told == 0 {
+                    self.repeat.told = self.repeat.count;
                 }
                 if let Some(turn) = self.turns.last_mut() {
                     turn.nudges.push(text.clone());
@@ -208,6 +214,13 @@ impl Task {
 
     fn end_request(&mut self, trouble: Trouble, message: &str, usage: Option<Usage>, retry_in_ms: Option<u64>) {
         if let Some(open) = self.request.take() {
+            if trouble == Trouble::ContextOverflow {
+                self.overflow = Some(Overflow {
+                    count: self.overflow.as_ref().map_or(0, |earlier| earlier.count) + 1,
+                    estimated_input: open.estimated_input,
+                    message: message.to_owned(),
+                });
+            }
             match usage {
                 Some(usage) => self.charge(&usage, None),
                 None if trouble.is_charged() => {
@@ -226,9 +239,12 @@ impl Task {
     }
 
     fn take_reply(&mut self, number: u32, reply: &Reply) {
-        if let Some(open) = self.request.take() {
+        let request = self.request.take();
+        if let Some(open) = request {
             let usage = reply.usage.unwrap_or_else(|| Usage::estimate(open.estimated_input, open.max_output));
             self.charge(&usage, reply.cost);
+            // counted by the pinned model's prices, so that the cap acts, and told as unknown
+            self.spend.cost_unknown |= reply.answered_by.fallback && reply.cost.is_none();
             // a ceiling that was lowered for the cap, and reached, is the cap's doing
             if reply.stop == Stop::Truncated && open.max_output < self.started.model.max_output {
                 self.out_of_tokens = Some(open.estimated_input);
@@ -236,8 +252,10 @@ impl Task {
         }
         self.spend.turns += 1;
         self.trouble = None;
+        self.overflow = None;
         self.turns.push(Turn {
             number,
+            estimated_input: request.map_or(0, |open| open.estimated_input),
             reply: reply.clone(),
             results: Vec::new(),
             nudges: Vec::new(),
@@ -284,14 +302,16 @@ impl Task {
         if self.repeat.key == key {
             self.repeat.count += 1;
         } else {
-            self.repeat = Repeat { key, count: 1, told: false };
+            self.repeat = Repeat { key, count: 1, told: 0 };
         }
     }
 
     fn close_turn(&mut self) {
         let Some(turn) = self.turns.last_mut() else { return };
         turn.closed = true;
-        self.bad_replies = if turn.is_bad() { self.bad_replies + 1 } else { 0 };
+        // a reply that the token cap cut short is the cap's doing
+        let bad = turn.is_bad() && self.out_of_tokens.is_none();
+        self.bad_replies = if bad { self.bad_replies + 1 } else { 0 };
     }
 
     fn move_intent(&mut self, id: IntentId, step: Move) {

@@ -1,9 +1,10 @@
 //! What a person answers where only a person can decide.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// An answer to a gate.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Answer {
     /// Branch and worktree go back to the last checkpoint; an open call is answered as interrupted.

@@ -2,14 +2,15 @@
 
 use std::{fmt, str::FromStr};
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
 /// A task's id: a UUID version 7, so that ids sort by the time of their making.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
-pub struct TaskId(pub Uuid);
+pub struct TaskId(#[schemars(with = "String")] pub Uuid);
 
 impl TaskId {
     /// The short form used in branch names and status lines: the last twelve hex digits, the random part.
@@ -37,7 +38,7 @@ impl FromStr for TaskId {
 /// A call's canonical id, unique within its task and minted when its reply is recorded.
 ///
 /// Nine characters of `[a-z0-9]`: the strictest form that a vendor is known to ask for (Mistral's).
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct CallId(pub String);
 
@@ -56,7 +57,7 @@ impl fmt::Display for CallId {
 }
 
 /// An intent's number within its task; 0 is the task's own.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct IntentId(pub u32);
 
@@ -72,7 +73,7 @@ impl fmt::Display for IntentId {
 }
 
 /// A git commit's id in full hexadecimal (40 or 64 digits).
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct CommitId(pub String);
 
@@ -91,7 +92,7 @@ impl fmt::Display for CommitId {
 }
 
 /// SHA-256 of a content, in hexadecimal.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct Hash(pub String);
 

@@ -1,5 +1,6 @@
 //! Intents: durable statements of effects about to happen, and the table of what may follow what.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -9,7 +10,7 @@ use super::{
 };
 
 /// An effect about to happen. Each kind names what will be true, so that recovery can see whether it already is.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum IntentKind {
     /// The task itself; opened by `task_started`, settled with its completion.

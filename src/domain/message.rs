@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -11,7 +12,7 @@ use super::{
 };
 
 /// One piece of a reply, in the order in which it came.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Part {
     /// Text for a reader.
@@ -27,7 +28,7 @@ pub enum Part {
 }
 
 /// A tool call as a model made it.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Call {
     /// Ours, unique in the task.
     pub id: CallId,
@@ -123,7 +124,7 @@ fn legal_name(name: &str) -> String {
 }
 
 /// Why the model stopped.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Stop {
     /// It made calls and waits for their results.
@@ -137,7 +138,7 @@ pub enum Stop {
 }
 
 /// A whole reply: recorded whole or not at all.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Reply {
     /// Its content, in order.
     pub parts: Vec<Part>,

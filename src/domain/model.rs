@@ -2,12 +2,13 @@
 
 use std::fmt;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::caps::Money;
+use super::{caps::Money, reasoning::Reasoning};
 
 /// The protocol in which a model is spoken to.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Route {
     /// `POST /v1/chat/completions`.
@@ -26,15 +27,15 @@ impl fmt::Display for Route {
 }
 
 /// Prices per token; absent where the catalog does not say.
-#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Prices {
     /// An input token.
     pub input: Option<Money>,
     /// An output token.
     pub output: Option<Money>,
-    /// An input token read from the cache; else as [`Self::input`].
+    /// An input token read from the cache; else as any other.
     pub cache_read: Option<Money>,
-    /// An input token written to the cache; else as [`Self::input`].
+    /// An input token written to the cache; else as any other.
     pub cache_write: Option<Money>,
 }
 
@@ -57,7 +58,7 @@ impl Prices {
 }
 
 /// A model as pinned in a task's first event; used to the end.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct PinnedModel {
     /// The proxy's name for it.
     pub alias: String,
@@ -69,16 +70,18 @@ pub struct PinnedModel {
     pub route: Route,
     /// Input window in tokens.
     pub window: u64,
-    /// The most output tokens that a request asks for.
+    /// The most output tokens that a request asks for, reasoning included.
     pub max_output: u64,
     /// The proxy declares `tool_choice` to work.
     pub tool_choice: bool,
+    /// How much it is asked to reason.
+    pub reasoning: Reasoning,
     /// Prices, where known.
     pub prices: Prices,
 }
 
 /// Tokens of one reply, or of a task. The same meaning on both routes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Usage {
     /// All input, cached or not.
     pub input: u64,
@@ -113,7 +116,7 @@ impl Usage {
 }
 
 /// Which model answered, as the proxy's headers say (the body's `model` lies after a fallback).
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct AnsweredBy {
     /// The alias that answered (`x-litellm-model-group`), else the alias asked for.
     pub alias: String,

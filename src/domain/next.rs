@@ -10,6 +10,7 @@ use super::{
     outcome::{End, Outcome, Pause},
     task::Task,
     upstream::Reaction,
+    window::STRONGER_EVICTIONS,
 };
 
 /// What the log cannot know.
@@ -197,15 +198,25 @@ fn between_turns(task: &Task, now: Now) -> Step {
         );
         return ended(End::Capped(super::caps::Cap::Tokens), &cause);
     }
+    if let Some(overflow) = &task.overflow
+        && overflow.count > STRONGER_EVICTIONS
+    {
+        let alias = &task.started.model.alias;
+        let (times, message) = (overflow.count, &overflow.message);
+        return paused(
+            Pause::Gated,
+            &format!("the window of {alias} was too small for {times} ever smaller requests: {message}"),
+        );
+    }
     match &task.trouble {
         Some(last) if last.retry_in_ms.is_none() => {
             let cause = format!("{}: {}", last.trouble, last.message);
             match last.trouble.reaction() {
                 Reaction::Fail => ended(End::Failed, &cause),
-                Reaction::Gate => paused(Pause::Gated, cause),
+                Reaction::Evict => paused(Pause::Gated, &cause),
                 Reaction::Stop => stopped(),
                 Reaction::Retry | Reaction::Interrupt | Reaction::Configuration | Reaction::DropToolChoice => {
-                    paused(Pause::Interrupted, cause)
+                    paused(Pause::Interrupted, &cause)
                 }
             }
         }
@@ -229,7 +240,7 @@ fn failure(task: &Task) -> Option<String> {
     if task.bad_replies >= role.bad_replies {
         return Some(format!("no usable tool call in {} replies in a row", task.bad_replies));
     }
-    if task.repeat.told && task.repeat.count >= role.repeats {
+    if task.repeat.told > 0 && task.repeat.count > task.repeat.told && task.repeat.count >= role.repeats {
         let last = turn.results.iter().rev().find(|result| result.status != ResultStatus::NotRun);
         let call = last.and_then(|result| turn.reply.calls().find(|call| call.id == result.call));
         let name = call.map_or("call", |call| call.name.as_str());
@@ -239,13 +250,18 @@ fn failure(task: &Task) -> Option<String> {
 }
 
 fn ended(end: End, cause: &str) -> Step {
-    Step::Finish(Outcome::Ended { end, cause: cause.to_owned() })
+    Step::Finish(Outcome::Ended { end, cause: one_line(cause) })
 }
 
-fn paused(pause: Pause, cause: String) -> Step {
-    Step::Finish(Outcome::Paused { pause, cause })
+fn paused(pause: Pause, cause: &str) -> Step {
+    Step::Finish(Outcome::Paused { pause, cause: one_line(cause) })
 }
 
 fn stopped() -> Step {
-    paused(Pause::Stopped, "stopped on request".to_owned())
+    paused(Pause::Stopped, "stopped on request")
+}
+
+/// A cause is one line, and may hold the words of a model or a proxy.
+fn one_line(cause: &str) -> String {
+    cause.split_whitespace().collect::<Vec<_>>().join(" ")
 }

@@ -1,11 +1,12 @@
 //! How a task ends, or pauses, and the exit code that says so.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::caps::Cap;
 
 /// The note that ends a delegation, written for a weaker model that sees nothing else.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Handback {
     /// What was changed, and where.
     pub changed: String,
@@ -18,7 +19,7 @@ pub struct Handback {
 }
 
 /// The end of a task; written once.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum End {
     /// The ending tool was accepted and the checks passed.
@@ -32,7 +33,7 @@ pub enum End {
 }
 
 /// Why a task rests although it has not ended.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Pause {
     /// Upstream trouble that is not the work's fault.

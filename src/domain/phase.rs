@@ -41,6 +41,14 @@ pub fn is_legal(task: &Task, kind: &EventKind) -> Result<(), String> {
         | EventKind::Nudged { .. }
         | EventKind::Recovered { .. }
         | EventKind::TaskPaused { .. } => Ok(()),
+        EventKind::ContextEvicted { through_turn } => {
+            let last = task.last_turn().map_or(0, |turn| turn.number);
+            if *through_turn > task.evicted_through && *through_turn <= last {
+                Ok(())
+            } else {
+                Err(format!("turn {through_turn} cannot be evicted: {last} is the last, {} were", task.evicted_through))
+            }
+        }
         EventKind::RequestSent { request, turn, .. } => {
             no_pending_intent(task)?;
             same("request", *request, task.requests + 1)?;
@@ -112,7 +120,9 @@ fn phase_allows(phase: Phase, kind: &EventKind) -> bool {
         }
         EventKind::Recovered { .. } => !matches!(phase, Asking | Paused),
         EventKind::TaskPaused { .. } | EventKind::GateAnswered { .. } => matches!(phase, Preparing | Idle | Acting),
-        EventKind::RequestSent { .. } | EventKind::RequestWithheld { .. } => phase == Idle,
+        EventKind::RequestSent { .. } | EventKind::RequestWithheld { .. } | EventKind::ContextEvicted { .. } => {
+            phase == Idle
+        }
         EventKind::TaskEnded { end, .. } => phase == Idle || phase == Preparing && *end == End::Dropped,
     }
 }
@@ -228,6 +238,7 @@ pub fn name(kind: &EventKind) -> &'static str {
         EventKind::RequestSent { .. } => "request_sent",
         EventKind::RequestEnded { .. } => "request_ended",
         EventKind::RequestWithheld { .. } => "request_withheld",
+        EventKind::ContextEvicted { .. } => "context_evicted",
         EventKind::ReplyReceived { .. } => "reply_received",
         EventKind::Nudged { .. } => "nudged",
         EventKind::IntentOpened { .. } => "intent_opened",

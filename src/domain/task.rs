@@ -37,6 +37,10 @@ pub struct Task {
     pub requests: u32,
     /// The trouble of the last attempt, until a reply arrives or another process takes over.
     pub trouble: Option<LastTrouble>,
+    /// Turns up to this number are shown to the model with stubs for results; 0 if all are whole.
+    pub evicted_through: u32,
+    /// Since the last reply the proxy found a request too large for the window.
+    pub overflow: Option<Overflow>,
     /// The token cap leaves no room: the estimated input of the request that found none.
     pub out_of_tokens: Option<u64>,
     /// What has been spent.
@@ -85,6 +89,8 @@ pub struct Ready {
 pub struct Turn {
     /// From 1.
     pub number: u32,
+    /// The estimated input of the request that it answers.
+    pub estimated_input: u64,
     /// The reply.
     pub reply: Reply,
     /// The answers to its calls, in the order of the calls.
@@ -138,15 +144,26 @@ pub struct LastTrouble {
     pub since_ms: u64,
 }
 
-/// How often the same call came with the same result.
+/// A request that the proxy found too large, though it fitted by our count.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Overflow {
+    /// How often, since the last reply.
+    pub count: u32,
+    /// The estimated input of the last such request: the next one must be smaller.
+    pub estimated_input: u64,
+    /// The proxy's words.
+    pub message: String,
+}
+
+/// How often the same call came with the same result. A model is told before it fails: one reply may hold many calls.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Repeat {
     /// Hash of name, arguments, status and result of the last call.
     pub key: Option<Hash>,
     /// How often in a row.
     pub count: u32,
-    /// The model was told.
-    pub told: bool,
+    /// How often it had come when the model was told; 0 if it was not.
+    pub told: u32,
 }
 
 impl Task {
@@ -186,6 +203,20 @@ impl Task {
         turn.reply.calls().nth(turn.results.len())
     }
 
+    /// The model that the alias stands for, as its last answer told; none before there is one.
+    #[must_use]
+    pub fn answering(&self) -> Option<&str> {
+        let own = self.turns.iter().rev().map(|turn| &turn.reply.answered_by).find(|who| !who.fallback);
+        own.map(|who| who.backing.as_str())
+    }
+
+    /// Whether the model that is asked now made this turn's reply, so that what is opaque in it may go back.
+    #[must_use]
+    pub fn is_its_own(&self, turn: &Turn) -> bool {
+        let who = &turn.reply.answered_by;
+        !who.fallback && self.answering() == Some(who.backing.as_str())
+    }
+
     /// The last turn.
     #[must_use]
     pub fn last_turn(&self) -> Option<&Turn> {
@@ -201,7 +232,8 @@ impl Task {
     /// Whether a person has to decide what becomes of the files: it rests with that question, or a command was cut off.
     #[must_use]
     pub fn asks_about_files(&self) -> bool {
-        let gated = matches!(self.paused, Some((Pause::Gated, _))) && self.trouble.is_none();
+        // recovery asks before it has looked at all there is; whoever asks later asks about something else
+        let gated = matches!(self.paused, Some((Pause::Gated, _))) && self.uninspected;
         let open = self.unanswered().map(|call| &call.id);
         let cut = |intent: &Intent| matches!(&intent.kind, IntentKind::Command { call, .. } if open == Some(call));
         self.ended.is_none() && (gated || self.pending_intents().any(cut))

@@ -2,10 +2,11 @@
 
 use std::fmt;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The class of a request's failure. What each looks like on the wire is the adapter's to know.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Trouble {
     /// No connection.
@@ -53,8 +54,8 @@ pub enum Reaction {
     Retry,
     /// The task is interrupted at once.
     Interrupt,
-    /// A person must decide.
-    Gate,
+    /// The request is made smaller and sent again; when that does not help, a person must decide.
+    Evict,
     /// The task fails.
     Fail,
     /// Wrong configuration: the process ends with an error, the task stays pending.
@@ -72,7 +73,7 @@ impl Trouble {
         match self {
             Self::Unreachable | Self::Timeout | Self::Overloaded | Self::RateLimited | Self::Cut => Reaction::Retry,
             Self::BudgetGone | Self::FallbackRefused => Reaction::Interrupt,
-            Self::ContextOverflow => Reaction::Gate,
+            Self::ContextOverflow => Reaction::Evict,
             Self::ToolChoiceUnsupported => Reaction::DropToolChoice,
             Self::ToolsUnsupported | Self::Policy | Self::BadRequest => Reaction::Fail,
             Self::KeyRefused | Self::ModelDenied | Self::ModelUnknown | Self::BadAddress | Self::BadCertificate => {

@@ -3,8 +3,9 @@
 use std::{
     fs::{File, OpenOptions, TryLockError},
     io::{Read as _, Seek as _, Write as _},
-    os::unix::fs::OpenOptionsExt as _,
-    path::Path,
+    os::unix::fs::{MetadataExt as _, OpenOptionsExt as _},
+    path::{Path, PathBuf},
+    time::Duration,
 };
 
 use super::{Error, open::private_dir};
@@ -16,12 +17,48 @@ pub(super) struct Lock {
     _file: File,
 }
 
+/// How often, and after what pause, a lock that is taken is tried again.
+const GLANCES: u32 = 5;
+const GLANCE: Duration = Duration::from_millis(10);
+
+/// Whether somebody works on the task at this moment.
+pub(super) fn is_held(state_dir: &Path, task: TaskId) -> bool {
+    let file = File::open(path(&state_dir.join("locks"), task));
+    file.is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
+}
+
+fn path(dir: &Path, task: TaskId) -> PathBuf {
+    dir.join(format!("{task}.lock"))
+}
+
+/// Whether the file is the one at the path.
+fn is_there(file: &File, path: &Path) -> bool {
+    let same = |found: std::fs::Metadata| {
+        file.metadata().is_ok_and(|held| (held.dev(), held.ino()) == (found.dev(), found.ino()))
+    };
+    path.metadata().is_ok_and(same)
+}
+
+/// The tasks that have a lock file, held or not.
+pub(super) fn all(state_dir: &Path) -> Vec<TaskId> {
+    let listing = std::fs::read_dir(state_dir.join("locks")).into_iter().flatten().flatten();
+    let task = |name: String| name.strip_suffix(".lock")?.parse().ok();
+    listing.filter_map(|entry| task(entry.file_name().into_string().ok()?)).collect()
+}
+
+/// Takes a lock's file away, unless somebody holds it.
+pub(super) fn remove(state_dir: &Path, task: TaskId) -> Result<(), Error> {
+    let _held = Lock::take(state_dir, task)?;
+    let path = path(&state_dir.join("locks"), task);
+    std::fs::remove_file(&path).map_err(|source| Error::Io { what: "removing the lock", path, source })
+}
+
 impl Lock {
     /// Takes the task's lock, or says who has it.
     pub(super) fn take(state_dir: &Path, task: TaskId) -> Result<Self, Error> {
         let dir = state_dir.join("locks");
         private_dir(&dir)?;
-        let path = dir.join(format!("{task}.lock"));
+        let path = path(&dir, task);
         let io = |what| {
             let path = path.clone();
             move |source| Error::Io { what, path, source }
@@ -29,7 +66,18 @@ impl Lock {
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(false).mode(0o600);
         let mut file = options.open(&path).map_err(io("opening the lock"))?;
-        match file.try_lock() {
+        let mut taken = file.try_lock();
+        // whoever only looks holds it for a moment
+        for _ in 0..GLANCES {
+            if !matches!(taken, Err(TryLockError::WouldBlock)) {
+                break;
+            }
+            std::thread::sleep(GLANCE);
+            taken = file.try_lock();
+        }
+        match taken {
+            // whoever cleans up takes it away with the lock held: then it is no longer this file that counts
+            Ok(()) if !is_there(&file, &path) => return Self::take(state_dir, task),
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
                 let mut holder = String::new();

@@ -2,21 +2,51 @@
 
 use rusqlite::{OptionalExtension as _, params};
 
-use super::{Error, Log, codec};
+use super::{
+    Error, Log, codec,
+    lock::{self, is_held},
+};
 use crate::domain::{
-    event::{Event, EventKind, TaskStarted},
+    event::{Event, TaskStarted},
+    fold::Illegal,
     id::{Hash, TaskId},
     task::Task,
 };
 
+/// The columns that make an [`Event`].
+const EVENT: &str = "SELECT seq, v, at_ms, spent_ms, kind, body FROM event";
+
 /// A row of the event table.
 struct Row {
     seq: u64,
+    content: Result<Content, String>,
+}
+
+/// All of a row but its number.
+struct Content {
     version: u32,
     at_ms: u64,
     spent_ms: u64,
     kind: String,
     body: String,
+}
+
+impl Row {
+    /// `SQLite` holds to the columns' types, but not to UTF-8 or to the range of a number: what does not fit is not the
+    /// database's error but this event's.
+    fn read(row: &rusqlite::Row<'_>) -> rusqlite::Result<Self> {
+        let number = |column| row.get::<_, i64>(column).and_then(|number| in_range(column, number));
+        let content = || {
+            Ok(Content {
+                version: row.get(1)?,
+                at_ms: number(2)?,
+                spent_ms: number(3)?,
+                kind: row.get(4)?,
+                body: row.get(5)?,
+            })
+        };
+        Ok(Self { seq: number(0)?, content: content().map_err(|error: rusqlite::Error| error.to_string()) })
+    }
 }
 
 impl Log {
@@ -25,53 +55,49 @@ impl Log {
         let database = |source| self.database("reading events", source);
         let mut statement = self
             .connection
-            .prepare_cached(
-                "SELECT seq, v, at_ms, spent_ms, kind, body FROM event WHERE task = ?1 AND seq > ?2 ORDER BY seq",
-            )
+            .prepare_cached(&format!("{EVENT} WHERE task = ?1 AND seq > ?2 ORDER BY seq"))
             .map_err(database)?;
-        let rows = statement
-            .query_map(params![task.to_string(), int(after)], |row| {
-                Ok(Row {
-                    seq: uint(row.get(0)?),
-                    version: row.get(1)?,
-                    at_ms: uint(row.get(2)?),
-                    spent_ms: uint(row.get(3)?),
-                    kind: row.get(4)?,
-                    body: row.get(5)?,
-                })
-            })
-            .and_then(Iterator::collect::<Result<Vec<_>, _>>)
+        let rows: Vec<Row> = statement
+            .query_map(params![task.to_string(), int(after)], Row::read)
+            .and_then(Iterator::collect)
             .map_err(database)?;
-        rows.iter().map(|row| self.event(task, row)).collect()
+        rows.into_iter().map(|row| self.event(task, row)).collect()
     }
 
     /// The task, folded from its events.
     pub fn task(&self, id: TaskId) -> Result<Task, Error> {
         let events = self.events(id, 0)?;
-        Task::fold(&events)
-            .map_err(|illegal| Error::Corrupt { task: illegal.task, seq: illegal.seq, what: illegal.what })?
-            .ok_or_else(|| Error::NoSuchTask { name: id.to_string() })
+        Task::fold(&events).map_err(corrupt)?.ok_or_else(|| Error::NoSuchTask { name: id.to_string() })
     }
 
-    /// All tasks with their first events, newest first.
-    pub fn tasks(&self) -> Result<Vec<(TaskId, TaskStarted)>, Error> {
+    /// Whether a process works on the task at this moment.
+    #[must_use]
+    pub fn is_held(&self, task: TaskId) -> bool {
+        is_held(&self.state_dir, task)
+    }
+
+    /// The tasks that have a lock file, held or not, of this log or not.
+    #[must_use]
+    pub fn locks(&self) -> Vec<TaskId> {
+        lock::all(&self.state_dir)
+    }
+
+    /// Takes the lock file of a task away that nobody works on any more.
+    pub fn remove_lock(&self, task: TaskId) -> Result<(), Error> {
+        lock::remove(&self.state_dir, task)
+    }
+
+    /// All tasks, newest first. That one of them is corrupt is no concern of the others.
+    pub fn tasks(&self) -> Result<Vec<TaskId>, Error> {
         let database = |source| self.database("listing tasks", source);
         let mut statement = self
             .connection
             .prepare_cached("SELECT task FROM event WHERE seq = 1 ORDER BY at_ms DESC, task DESC")
             .map_err(database)?;
-        let names = statement
-            .query_map([], |row| row.get::<_, String>(0))
-            .and_then(Iterator::collect::<Result<Vec<_>, _>>)
-            .map_err(database)?;
-        let mut tasks = Vec::new();
-        for name in names {
-            let id: TaskId = name.parse().map_err(|_| Error::NoSuchTask { name: name.clone() })?;
-            if let Some(started) = self.first_event(id)? {
-                tasks.push((id, started));
-            }
-        }
-        Ok(tasks)
+        let names: Vec<String> =
+            statement.query_map([], |row| row.get(0)).and_then(Iterator::collect).map_err(database)?;
+        let foreign = |name: &str| self.database("listing tasks", not_an_id(name));
+        names.iter().map(|name| name.parse().map_err(|_| foreign(name))).collect()
     }
 
     /// The one task whose id begins with `name`, or whose short form (the end of the id) does.
@@ -80,7 +106,6 @@ impl Log {
         let found: Vec<TaskId> = self
             .tasks()?
             .into_iter()
-            .map(|(id, _)| id)
             .filter(|id| !wanted.is_empty() && (id.to_string().starts_with(&wanted) || id.short().starts_with(&wanted)))
             .collect();
         match found.as_slice() {
@@ -90,39 +115,27 @@ impl Log {
         }
     }
 
-    fn first_event(&self, task: TaskId) -> Result<Option<TaskStarted>, Error> {
+    /// What a task began with.
+    pub fn started(&self, task: TaskId) -> Result<TaskStarted, Error> {
         let row = self
             .connection
-            .prepare_cached("SELECT seq, v, at_ms, spent_ms, kind, body FROM event WHERE task = ?1 AND seq = 1")
-            .and_then(|mut statement| {
-                statement
-                    .query_row([task.to_string()], |row| {
-                        Ok(Row {
-                            seq: uint(row.get(0)?),
-                            version: row.get(1)?,
-                            at_ms: uint(row.get(2)?),
-                            spent_ms: uint(row.get(3)?),
-                            kind: row.get(4)?,
-                            body: row.get(5)?,
-                        })
-                    })
-                    .optional()
-            })
-            .map_err(|source| self.database("reading events", source))?;
-        let Some(row) = row else { return Ok(None) };
-        match self.event(task, &row)?.kind {
-            EventKind::TaskStarted(started) => Ok(Some(*started)),
-            _ => Err(Error::Corrupt { task, seq: 1, what: "a task begins with task_started".to_owned() }),
-        }
+            .prepare_cached(&format!("{EVENT} WHERE task = ?1 AND seq = 1"))
+            .and_then(|mut statement| statement.query_row([task.to_string()], Row::read).optional())
+            .map_err(|source| self.database("reading events", source))?
+            .ok_or_else(|| Error::NoSuchTask { name: task.to_string() })?;
+        let first = self.event(task, row)?;
+        let begun = Task::begin(&first).map_err(corrupt)?;
+        Ok(begun.started)
     }
 
-    fn event(&self, task: TaskId, row: &Row) -> Result<Event, Error> {
+    fn event(&self, task: TaskId, row: Row) -> Result<Event, Error> {
         let corrupt = |what| Error::Corrupt { task, seq: row.seq, what };
-        if row.version != super::VERSION {
-            return Err(corrupt(format!("its version {} is not known", row.version)));
+        let Content { version, at_ms, spent_ms, kind, body } = row.content.map_err(corrupt)?;
+        if version != super::VERSION {
+            return Err(corrupt(format!("its version {version} is not known")));
         }
-        let kind = codec::decode(&row.kind, &row.body, &|hash| self.blob(hash)).map_err(corrupt)?;
-        Ok(Event { task, seq: row.seq, at_ms: row.at_ms, spent_ms: row.spent_ms, kind })
+        let kind = codec::decode(&kind, &body, &|hash| self.blob(hash)).map_err(corrupt)?;
+        Ok(Event { task, seq: row.seq, at_ms, spent_ms, kind })
     }
 
     fn blob(&self, hash: &Hash) -> Result<String, String> {
@@ -150,6 +163,15 @@ pub(super) fn int(value: u64) -> i64 {
     i64::try_from(value).unwrap_or(i64::MAX)
 }
 
-fn uint(value: i64) -> u64 {
-    u64::try_from(value).unwrap_or(0)
+fn in_range(column: usize, number: i64) -> rusqlite::Result<u64> {
+    u64::try_from(number).map_err(|_| rusqlite::Error::IntegralValueOutOfRange(column, number))
+}
+
+fn corrupt(illegal: Illegal) -> Error {
+    Error::Corrupt { task: illegal.task, seq: illegal.seq, what: illegal.what }
+}
+
+fn not_an_id(name: &str) -> rusqlite::Error {
+    let what = format!("{name:?} is no task's id").into();
+    rusqlite::Error::FromSqlConversionFailure(0, rusqlite::types::Type::Text, what)
 }

@@ -9,6 +9,7 @@ use crate::domain::{
     id::CallId,
     message::{Call, Reply},
     model::{PinnedModel, Usage},
+    reasoning::Reasoning,
     upstream::Trouble,
 };
 
@@ -49,6 +50,8 @@ pub struct Request {
     pub messages: Vec<Message>,
     /// The output ceiling in tokens.
     pub max_output: u64,
+    /// How much the model is asked to reason in this reply.
+    pub reasoning: Reasoning,
     /// Ask for a call (`tool_choice`).
     pub require_call: bool,
     /// The proxy may answer with another model.
@@ -117,12 +120,23 @@ impl Request {
     /// Estimated input tokens: bytes / 3.5, rounded up, plus a little for each message. Bytes / 4 is 14 % too low for code.
     #[must_use]
     pub fn estimated_input(&self) -> u64 {
+        estimated_tokens(self.input_bytes())
+    }
+
+    /// The bytes that [`estimated_input`](Self::estimated_input) counts.
+    #[must_use]
+    pub fn input_bytes(&self) -> u64 {
         let tools: usize =
             self.tools.iter().map(|t| t.name.len() + t.description.len() + t.parameters.to_string().len() + 40).sum();
         let messages: usize = self.messages.iter().map(Message::bytes).sum();
-        let bytes = (self.system.len() + tools + messages) as u64;
-        (bytes * 2).div_ceil(7)
+        (self.system.len() + tools + messages) as u64
     }
+}
+
+/// The tokens that so many bytes of input are taken for.
+#[must_use]
+pub fn estimated_tokens(bytes: u64) -> u64 {
+    (bytes * 2).div_ceil(7)
 }
 
 impl Message {

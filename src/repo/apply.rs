@@ -125,7 +125,11 @@ impl Checkout {
         let scratch = scratch()?;
         let index = scratch.path().join("index");
         self.see(Some(&index))?;
-        let head = self.store().head()?.commit.map_or_else(|| super::snapshot::EMPTY_TREE.to_owned(), |head| head.0);
+        let head = match self.store().head()?.commit {
+            Some(head) => head.0,
+            // the tree without entries
+            None => self.git().call(["hash-object", "-t", "tree", "--stdin"]).input(Vec::new()).line()?,
+        };
         let mut all = BTreeSet::new();
         for staged in [&[][..], &["--cached"][..]] {
             let call = self.git().call(["diff", "-z", "--name-only", "--no-ext-diff", "--no-textconv", "--no-renames"]);
@@ -223,7 +227,7 @@ impl Checkout {
         let tree = self.git().call(["write-tree"]).index(Some(&index)).limit(LONG).line()?;
         let author = Author { name: "nisse", email: "nisse@localhost", at_ms: request.at_ms };
         let message = format!("nisse: files before and after\n\nNisse-Task: {}\n", request.task);
-        commit_tree(self.git(), &tree, Some(before), &message, &author)
+        commit_tree(self.git(), &tree, &[before], &message, &author)
     }
 
     /// The bytes of the files as git checks them out here: line endings and all.

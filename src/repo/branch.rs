@@ -98,7 +98,7 @@ impl TaskBranch {
     ) -> Result<CommitId, Error> {
         let tree = self.checkout.store().tree(tip)?;
         let (name, email) = self.checkout.identity();
-        commit_tree(self.checkout.git(), &tree, Some(parent), message, &Author { name, email, at_ms })
+        commit_tree(self.checkout.git(), &tree, &[parent], message, &Author { name, email, at_ms })
     }
 
     /// Moves the branch from `from` to `to`, which must hold the same files, and keeps `from` under
@@ -166,8 +166,8 @@ impl Worktree {
             return elsewhere(found);
         }
         let name = format!("refs/heads/{}", branch.name);
-        match branch.checkout.git().call(["update-ref", "--no-deref", &name, &to.0, &from.0]).run() {
-            Ok(_) => Ok(()),
+        match self.store()?.move_ref(&self.git()?, &name, from, to) {
+            Ok(()) => Ok(()),
             Err(error) => match branch.tip()? {
                 // somebody was faster
                 found if found.as_ref() != Some(from) => elsewhere(found),

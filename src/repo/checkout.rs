@@ -8,12 +8,17 @@ use std::{
 };
 
 use super::{
-    Environment, Error, attributes,
+    Environment, Error,
+    configuration::{Configuration, Formats},
     git::Git,
     io_error,
-    store::{Head, Store},
+    store::{Head, Library, Program, Store},
 };
-use crate::domain::{checkout::Base, id::CommitId};
+use crate::domain::{
+    checkout::Base,
+    filters::{Filters, asked_for},
+    id::CommitId,
+};
 
 /// A checkout that tasks can work with.
 #[derive(Clone, Debug)]
@@ -22,14 +27,15 @@ pub struct Checkout {
     git_dir: PathBuf,
     common_dir: PathBuf,
     identity: (String, String),
-    filters: BTreeSet<String>,
+    filters: Filters,
+    formats: Formats,
+    attributes: Option<PathBuf>,
     git: Git,
 }
 
 impl Checkout {
-    /// Finds the repository that `path` (a directory) lies in, and refuses kinds of repositories that would be read
-    /// wrongly or damaged. Nothing is written. Whether its state allows a task to begin *now* is another question:
-    /// [`Checkout::ready`].
+    /// Finds the repository that `path` (a directory) lies in, and refuses what tasks cannot work with. Nothing is
+    /// written. Whether its state allows a task to begin *now* is another question: [`Checkout::ready`].
     pub fn open(path: &Path, environment: &Environment) -> Result<Self, Error> {
         let git = Git::new(environment.clone());
         refuse_old(&git)?;
@@ -38,24 +44,42 @@ impl Checkout {
         }
         let place = Place::find(&git, path)?;
         let git = git.at(&place.git_dir, &place.root);
-        let settings = Settings::read(&git)?;
-        let refused = |why: String| Error::Refused { checkout: place.root.clone(), why };
-        if let Some(why) = settings.refusal() {
-            return Err(refused(why));
+        let configuration = Configuration::read(&git)?;
+        let mut formats = configuration.formats();
+        if !formats.by_program {
+            formats.by_program = Library::new(&place.git_dir).readable().is_err();
         }
-        Store::new(&place.git_dir).readable().map_err(|words| refused(unreadable(&words)))?;
-
-        let filters = settings.filters();
-        let checkout = Self {
-            identity: settings.identity(),
-            git: git.without_filters(filters.iter().cloned()),
+        let filters = configuration.filters();
+        Ok(Self {
+            identity: configuration.identity(),
+            git: git.with_filters(filters.clone()),
             filters,
+            formats,
+            attributes: configuration.last("core.attributesfile").map(PathBuf::from),
             root: place.root,
             git_dir: place.git_dir,
             common_dir: place.common_dir,
-        };
-        checkout.refuse_filters(settings.last("core.attributesfile"))?;
-        Ok(checkout)
+        })
+    }
+
+    /// The same checkout with these content filters, those of the task's beginning: one that was configured since may
+    /// be a command's work.
+    #[must_use]
+    pub fn with_filters(self, filters: &Filters) -> Self {
+        Self { git: self.git.with_filters(filters.clone()), filters: filters.clone(), ..self }
+    }
+
+    /// The same checkout with everything done by the git program, as where the library would be wrong.
+    #[must_use]
+    pub fn by_program(mut self) -> Self {
+        self.formats.by_program = true;
+        self
+    }
+
+    /// The content filters that are configured.
+    #[must_use]
+    pub fn filters(&self) -> &Filters {
+        &self.filters
     }
 
     /// The top of the checkout, an absolute path.
@@ -95,6 +119,25 @@ impl Checkout {
         Ok(self.store().reference(&format!("refs/heads/{name}"))?.is_some())
     }
 
+    /// A local branch because of which there can be none of that name: itself, one above it, one below it.
+    pub fn branch_in_the_way(&self, name: &str) -> Result<Option<String>, Error> {
+        let parts: Vec<_> = name.split('/').collect();
+        for length in 1..=parts.len() {
+            let above = parts[..length].join("/");
+            if self.branch_exists(&above)? {
+                return Ok(Some(above));
+            }
+        }
+        let below = self.git.call(["for-each-ref", "--count=1", "--format=%(refname)", &format!("refs/heads/{name}/")]);
+        let found = String::from_utf8_lossy(&below.run()?).trim_end().to_owned();
+        Ok(found.strip_prefix("refs/heads/").map(str::to_owned))
+    }
+
+    /// Whether a branch can have that name at all.
+    pub fn is_branch_name(&self, name: &str) -> Result<bool, Error> {
+        Ok(self.git.call(["check-ref-format", "--branch", name]).status()? == 0)
+    }
+
     /// Refuses a checkout in whose present state no task can begin: another git is at work, a merge or rebase is in
     /// progress, conflicts are unresolved. Each sentence says the way on.
     pub fn ready(&self) -> Result<(), Error> {
@@ -107,7 +150,7 @@ impl Checkout {
                 lock.display()
             ));
         }
-        if let Some(what) = self.store().in_progress()? {
+        if let Some(what) = self.in_progress()? {
             return refused(format!("{what} is in progress; finish or abort it, then try again"));
         }
         let conflicts = self.store().conflicts()?;
@@ -118,7 +161,27 @@ impl Checkout {
         if self.store().reference("refs/heads/nisse")?.is_some() {
             return refused("a branch is called `nisse`, so none can be called `nisse/…`; rename it".to_owned());
         }
+        if let Some((filter, program)) = self.missing_filter()? {
+            return refused(format!(
+                "its .gitattributes ask for the filter `{filter}`, and its program {program} is not installed; without it \
+                 files would be committed with the wrong bytes"
+            ));
+        }
         Ok(())
+    }
+
+    /// What is going on in the checkout (`a merge`), if anything is that leaves its files half done.
+    fn in_progress(&self) -> Result<Option<&'static str>, Error> {
+        let told = [
+            ("rebase-apply/applying", "`git am`"),
+            ("rebase-apply", "a rebase"),
+            ("rebase-merge", "a rebase"),
+            ("MERGE_HEAD", "a merge"),
+        ];
+        match told.into_iter().find(|(name, _)| self.git_dir.join(name).exists()) {
+            Some((_, what)) => Ok(Some(what)),
+            None => self.store().picking(),
+        }
     }
 
     pub(super) fn common_dir(&self) -> &Path {
@@ -129,29 +192,44 @@ impl Checkout {
         &self.git
     }
 
-    pub(super) fn store(&self) -> Store {
-        Store::new(&self.git_dir)
+    pub(super) fn formats(&self) -> Formats {
+        self.formats
     }
 
-    /// Refuses a tree whose attributes ask for a content filter.
-    pub(super) fn refuse_filters_of(&self, attributes: &[Vec<u8>]) -> Result<(), Error> {
-        match attributes.iter().find_map(|text| attributes::filter_in(text, &self.filters)) {
-            Some(filter) => Err(Error::Refused { checkout: self.root.clone(), why: attributes::refusal(&filter) }),
-            None => Ok(()),
+    pub(super) fn store(&self) -> Box<dyn Store> {
+        self.store_at(&self.git_dir, &self.git)
+    }
+
+    /// The store as seen from another git directory of the same repository, with git set up for it.
+    pub(super) fn store_at(&self, git_dir: &Path, git: &Git) -> Box<dyn Store> {
+        if self.formats.by_program {
+            Box::new(Program::new(git.clone(), self.formats.sparse))
+        } else {
+            Box::new(Library::new(git_dir))
         }
     }
 
-    /// The same for the attributes that hold in the checkout itself.
-    fn refuse_filters(&self, configured: Option<&str>) -> Result<(), Error> {
+    /// A filter that the attributes ask for and that must not be left out, with a program of it that is not there.
+    fn missing_filter(&self) -> Result<Option<(String, String)>, Error> {
+        let environment = self.git.environment();
+        let missing = |filter: &String| {
+            self.filters.needed(filter).into_iter().find(|program| !environment.has_program(program)).map(str::to_owned)
+        };
+        let asked = self.filters_asked_for()?;
+        Ok(asked.into_iter().find_map(|filter| missing(&filter).map(|program| (filter, program))))
+    }
+
+    /// The filters that the checkout's attributes ask for, tracked or not.
+    pub(super) fn filters_asked_for(&self) -> Result<BTreeSet<String>, Error> {
         let tracked = self.git.call(["ls-files", "-z", "--", ":(glob)**/.gitattributes"]).parts()?;
         let mut paths: Vec<_> = tracked.iter().map(|path| self.root.join(OsStr::from_bytes(path))).collect();
+        paths.push(self.root.join(".gitattributes"));
         paths.push(self.common_dir.join("info/attributes"));
-        // `~` and relative paths are left: such a filter would still be switched off, only not refused
-        paths.extend(configured.map(PathBuf::from).filter(|path| path.is_absolute()));
+        // `~` and relative paths are left
+        paths.extend(self.attributes.iter().filter(|path| path.is_absolute()).cloned());
         // a file that cannot be read holds for git as little as for us
         let regular = paths.iter().filter(|path| path.symlink_metadata().is_ok_and(|found| found.is_file()));
-        let texts: Vec<_> = regular.filter_map(|path| std::fs::read(path).ok()).collect();
-        self.refuse_filters_of(&texts)
+        Ok(regular.filter_map(|path| std::fs::read(path).ok()).flat_map(|text| asked_for(&text)).collect())
     }
 }
 
@@ -172,10 +250,11 @@ impl Place {
         let answer = match ask(&["--show-toplevel", "--git-dir", "--git-common-dir"]) {
             Ok(answer) => answer,
             Err(Error::Git { stderr, .. }) if stderr.contains("dubious ownership") => {
-                return Err(refused(
+                return Err(refused(&format!(
                     "it belongs to somebody else, and git does not trust it (dubious ownership); if you do: \
-                     `git config --global --add safe.directory <its path>`",
-                ));
+                     `git config --global --add safe.directory '{}'`",
+                    path.display()
+                )));
             }
             Err(Error::Git { stderr, .. }) if stderr.contains("not a git repository") => {
                 return Err(Error::NotARepository { path: path.to_owned() });
@@ -199,97 +278,18 @@ impl Place {
     }
 }
 
-/// The configuration as git sees it, in order.
-struct Settings(Vec<(String, String)>);
-
-impl Settings {
-    fn read(git: &Git) -> Result<Self, Error> {
-        let entries = git.call(["config", "--list", "-z"]).parts()?;
-        let split = |entry: Vec<u8>| {
-            let text = String::from_utf8_lossy(&entry).into_owned();
-            match text.split_once('\n') {
-                Some((key, value)) => (key.to_owned(), value.to_owned()),
-                // a key alone stands for true
-                None => (text, "true".to_owned()),
-            }
-        };
-        Ok(Self(entries.into_iter().map(split).collect()))
-    }
-
-    fn last(&self, key: &str) -> Option<&str> {
-        self.0.iter().rev().find(|(name, _)| name == key).map(|(_, value)| value.as_str())
-    }
-
-    fn is_on(&self, key: &str) -> bool {
-        let off = |value: &str| ["", "false", "no", "off", "0"].contains(&value.to_ascii_lowercase().as_str());
-        self.last(key).is_some_and(|value| !off(value))
-    }
-
-    /// Why such a repository is refused, if it is.
-    fn refusal(&self) -> Option<String> {
-        let promisor = |(key, _): &(String, String)| {
-            key == "extensions.partialclone" || key.starts_with("remote.") && key.ends_with(".promisor")
-        };
-        let what = if self.is_on("core.sparsecheckout") {
-            "it is a sparse checkout; `git sparse-checkout disable` makes it whole"
-        } else if self.0.iter().any(promisor) {
-            "it is a partial clone, whose missing objects cannot be read here; a full clone can be worked on"
-        } else if self.last("extensions.objectformat").is_some_and(|format| format != "sha1") {
-            "its objects are not named by SHA-1 (extensions.objectFormat), which tasks cannot yet work with"
-        } else if self.last("extensions.refstorage").is_some_and(|storage| storage != "files") {
-            "its refs are not stored in files (reftable), which tasks cannot yet work with"
-        } else if self.last("extensions.compatobjectformat").is_some() {
-            "it has two object formats (extensions.compatObjectFormat), which tasks cannot yet work with"
-        } else {
-            return None;
-        };
-        Some(what.to_owned())
-    }
-
-    fn filters(&self) -> BTreeSet<String> {
-        self.0.iter().filter_map(|(key, _)| attributes::filter_of(key)).map(str::to_owned).collect()
-    }
-
-    /// The person's name and address where both are usable, else nisse's own.
-    fn identity(&self) -> (String, String) {
-        // what git strips from a name's ends, and what it leaves out of its middle
-        let usable = |value: &str| {
-            let kept: String = value.chars().filter(|c| !matches!(c, '<' | '>' | '\n' | '\0')).collect();
-            let crud = |c: char| c <= ' ' || matches!(c, '.' | ',' | ':' | ';' | '"' | '\\' | '\'');
-            let trimmed = kept.trim_matches(crud).to_owned();
-            (!trimmed.is_empty()).then_some(trimmed)
-        };
-        let name = self.last("user.name").and_then(usable);
-        let email = self.last("user.email").and_then(usable);
-        match (name, email) {
-            (Some(name), Some(email)) => (name, email),
-            (Some(_) | None, None) | (None, Some(_)) => ("nisse".to_owned(), "nisse@localhost".to_owned()),
-        }
-    }
-}
-
-/// Refuses a git program without `worktree add --lock --reason`.
 /// The git program's version, if it is one that tasks can work with.
 pub fn git_version(environment: &Environment) -> Result<String, Error> {
     refuse_old(&Git::new(environment.clone()))
 }
 
+/// Refuses a git program without `worktree add --lock --reason`.
 fn refuse_old(git: &Git) -> Result<String, Error> {
     let found = git.call(["--version"]).line()?;
     let number = found.split_whitespace().nth(2).unwrap_or_default();
     let mut parts = number.split('.').map(|part| part.parse::<u32>().unwrap_or(0));
     let version = (parts.next().unwrap_or(0), parts.next().unwrap_or(0));
     if version < (2, 34) { Err(Error::OldGit { found: number.to_owned() }) } else { Ok(number.to_owned()) }
-}
-
-/// The sentence for what libgit2 does not read.
-fn unreadable(words: &str) -> String {
-    if words.contains("mandatory extension") {
-        return "its index is split or sparse, which tasks cannot yet work with; \
-                `git update-index --no-split-index` or `git sparse-checkout disable` makes it plain"
-            .to_owned();
-    }
-    format!("it cannot be read: {words}")
 }
 
 impl Checkout {

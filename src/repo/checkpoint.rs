@@ -48,30 +48,35 @@ impl Worktree {
         let git = self.git()?;
         self.plain_index(&git, request.parent)?;
         let staging = Staging { git: &git, root: self.path(), index: None };
-        let changed: Vec<_> = if let Some(named) = request.paths {
+        let paths: Vec<_> = if let Some(named) = request.paths {
             let ignored = self.ignored(named)?;
             named.iter().filter(|path| !ignored.contains(path)).map(PathBuf::from).collect()
         } else {
-            let mut changed = staging.tracked_changes()?;
-            changed.extend(staging.untracked()?.files);
-            changed
+            let changes = staging.changes()?;
+            changes.tracked.into_iter().chain(changes.untracked).collect()
         };
-        staging.add(&changed)?;
-        let tree = staging.write_tree()?;
-        let store = self.store();
+        if paths.is_empty() && request.paths.is_some() {
+            return Ok(None);
+        }
+        // what a commit cannot hold (a pipe) is as good as gone, and so is what lies behind a link
+        let holds = |path: &Path| path.symlink_metadata().is_ok_and(|found| found.is_file() || found.is_symlink());
+        let (changed, gone): (Vec<_>, Vec<_>) =
+            paths.into_iter().partition(|path| holds(&self.path().join(path)) && !staging.behind_a_link(path));
+        let store = self.store()?;
+        let tree = store.stage(&git, self.path(), &changed, &gone)?;
         if store.tree(request.parent)? == tree {
             return Ok(None);
         }
         let (name, email) = self.checkout().identity();
         let author = Author { name, email, at_ms: request.at_ms };
-        let commit = commit_tree(&git, &tree, Some(request.parent), &message(request), &author)?;
+        let commit = store.commit(&git, &tree, request.parent, &message(request), &author)?;
         self.move_branch(request.parent, &commit)?;
         Ok(Some(commit))
     }
 
     /// The call whose checkpoint `commit` is, if it is one of `task`'s.
     pub fn commit_is_ours(&self, commit: &CommitId, task: TaskId) -> Result<Option<CallId>, Error> {
-        let Some(message) = self.store().message(commit)? else { return Ok(None) };
+        let Some(message) = self.store()?.message(commit)? else { return Ok(None) };
         // trailers are the last paragraph; the first is the subject
         let Some((_, trailers)) = message.trim_end().rsplit_once("\n\n") else { return Ok(None) };
         let value = |key: &str| trailers.lines().find_map(|line| line.strip_prefix(key)).map(str::to_owned);
@@ -85,7 +90,7 @@ impl Worktree {
         if named.is_empty() {
             return Ok(Vec::new());
         }
-        let standings = self.store().standing(named)?;
+        let standings = self.store()?.standing(named)?;
         let is_ignored = |(path, standing): &(&String, Standing)| match standing {
             Standing::Tracked => false,
             Standing::Ignored => true,
@@ -97,7 +102,7 @@ impl Worktree {
     /// Makes sure that the index can be trusted: there, readable, and without marks that hide paths from git.
     pub(super) fn plain_index(&self, git: &Git, commit: &CommitId) -> Result<(), Error> {
         let index = self.git_dir().join("index");
-        if index.is_file() && self.store().index_is_plain()? {
+        if index.is_file() && self.store()?.index_is_plain()? {
             return Ok(());
         }
         if let Err(error) = std::fs::remove_file(&index)
@@ -105,7 +110,21 @@ impl Worktree {
         {
             return Err(super::io_error("remove", &index)(error));
         }
-        git.call(["read-tree", commit.0.as_str()]).limit(LONG).run().map(drop)
+        git.call(["read-tree", commit.0.as_str()]).limit(LONG).run()?;
+        if self.checkout().formats().sparse {
+            self.mark_left_out(git)?;
+        }
+        Ok(())
+    }
+
+    /// Marks the paths of a new index that a sparse checkout leaves out: they would look deleted.
+    fn mark_left_out(&self, git: &Git) -> Result<(), Error> {
+        let all = git.call(["ls-files", "-z"]).limit(LONG).run()?;
+        let within = git.call(["sparse-checkout", "check-rules", "-z"]).limit(LONG).input(all.clone()).parts()?;
+        let within: std::collections::BTreeSet<_> = within.into_iter().collect();
+        let left_out = all.split_inclusive(|byte| *byte == 0).filter(|path| !within.contains(&path[..path.len() - 1]));
+        let input = left_out.flatten().copied().collect();
+        git.call(["update-index", "-z", "--skip-worktree", "--stdin"]).limit(LONG).input(input).run().map(drop)
     }
 }
 
@@ -118,16 +137,24 @@ fn message(request: &CheckpointRequest<'_>) -> String {
     format!("{line}\n\nNisse-Task: {task}\nNisse-Turn: {turn}\nNisse-Call: {call}\n")
 }
 
+/// A commit object as git writes it.
+pub(super) fn commit_text(tree: &str, parent: &CommitId, message: &str, author: &Author<'_>) -> String {
+    let Author { name, email, at_ms } = author;
+    let by = format!("{name} <{email}> {} +0000", at_ms / 1000);
+    let message = message.replace('\0', "\u{fffd}");
+    format!("tree {tree}\nparent {parent}\nauthor {by}\ncommitter {by}\n\n{message}")
+}
+
 /// Writes a commit object and gives its id; no ref moves.
 pub(super) fn commit_tree(
     git: &Git,
     tree: &str,
-    parent: Option<&CommitId>,
+    parents: &[&CommitId],
     message: &str,
     author: &Author<'_>,
 ) -> Result<CommitId, Error> {
     let mut call = git.call(["commit-tree", "--no-gpg-sign", "-F", "-"]);
-    if let Some(parent) = parent {
+    for parent in parents {
         call = call.args(["-p", parent.0.as_str()]);
     }
     let date = format!("{} +0000", author.at_ms / 1000);

@@ -4,7 +4,6 @@
 //! its process group, ends within a limit, and runs nothing that a configuration names.
 
 use std::{
-    collections::BTreeSet,
     ffi::{OsStr, OsString},
     io::{Read, Write},
     os::unix::process::CommandExt,
@@ -16,11 +15,15 @@ use std::{
 };
 
 use super::Error;
+use crate::domain::filters::Filters;
 
 /// Calls that look or write a little.
 const SHORT: Duration = Duration::from_mins(2);
 /// Calls that go through all files.
 pub(super) const LONG: Duration = Duration::from_mins(20);
+
+/// Where programs are, if the environment does not say.
+const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
 /// What git needs of the environment: where programs are, and where the person's configuration lies.
 const NAMES: &[&str] = &[
@@ -34,6 +37,7 @@ const NAMES: &[&str] = &[
     "GIT_CEILING_DIRECTORIES",
     "GIT_EXEC_PATH",
     "DEVELOPER_DIR",
+    "GIT_CONFIG_COUNT",
 ];
 
 /// Configuration that holds for every call of ours, whatever the person's says.
@@ -89,8 +93,25 @@ impl Environment {
             .into_iter()
             .filter(|(name, _)| !own(name) && !ELSEWHERE.iter().any(|known| name == known))
             .collect();
-        let known = |(name, _): &&(OsString, OsString)| NAMES.iter().any(|known| name == known);
-        Self { kept: person.iter().filter(known).cloned().collect(), person }
+        let setting = |name: &OsStr| {
+            let name = name.to_string_lossy();
+            name.starts_with("GIT_CONFIG_KEY_") || name.starts_with("GIT_CONFIG_VALUE_")
+        };
+        let needed = |(name, _): &&(OsString, OsString)| NAMES.iter().any(|known| name == known) || setting(name);
+        Self { kept: person.iter().filter(needed).cloned().collect(), person }
+    }
+
+    /// The settings that the person gave by `GIT_CONFIG_COUNT`: how many.
+    fn settings(&self) -> usize {
+        let count = self.kept.iter().find(|(name, _)| name == "GIT_CONFIG_COUNT");
+        count.and_then(|(_, value)| value.to_str()?.parse().ok()).unwrap_or(0)
+    }
+
+    /// Whether a program of that name can be started.
+    pub(super) fn has_program(&self, name: &str) -> bool {
+        let path = self.kept.iter().find(|(name, _)| name == "PATH").map(|(_, path)| path.clone());
+        let path = path.unwrap_or_else(|| PATH.into());
+        std::env::split_paths(&path).any(|place| place.join(name).is_file())
     }
 }
 
@@ -99,13 +120,14 @@ impl Environment {
 pub(super) struct Git {
     environment: Environment,
     repository: Option<(PathBuf, PathBuf)>,
-    filters: BTreeSet<String>,
+    filters: Filters,
+    no_fetch: bool,
 }
 
 impl Git {
     /// Git without a repository: it looks for one from the directory that a call names with `-C`.
     pub(super) fn new(environment: Environment) -> Self {
-        Self { environment, repository: None, filters: BTreeSet::new() }
+        Self { environment, repository: None, filters: Filters::default(), no_fetch: false }
     }
 
     /// The same for the repository at `git_dir` and the working tree `work_tree`.
@@ -113,11 +135,19 @@ impl Git {
         Self { repository: Some((git_dir.to_owned(), work_tree.to_owned())), ..self.clone() }
     }
 
-    /// The same with these content filters (their names in the configuration) switched off too.
-    pub(super) fn without_filters(&self, names: impl IntoIterator<Item = String>) -> Self {
-        let mut git = self.clone();
-        git.filters.extend(names);
-        git
+    /// The same with these content filters as they are here, whatever the configuration says of them.
+    pub(super) fn with_filters(&self, filters: Filters) -> Self {
+        Self { filters, ..self.clone() }
+    }
+
+    /// The same without fetching objects that a partial clone lacks: the place to fetch from may have been changed.
+    pub(super) fn without_fetching(&self) -> Self {
+        Self { no_fetch: true, ..self.clone() }
+    }
+
+    /// What it sees of the environment.
+    pub(super) fn environment(&self) -> &Environment {
+        &self.environment
     }
 
     /// A call of `git <args…>`.
@@ -209,6 +239,13 @@ impl Call<'_> {
         Err(Error::Git { action, status: status.to_string(), stderr: words(&stderr) })
     }
 
+    /// Runs it and gives its exit status, where it ended by itself.
+    pub(super) fn status(self) -> Result<i32, Error> {
+        let action = self.action();
+        let (status, _, stderr) = self.finish(&action)?;
+        status.code().ok_or_else(|| Error::Git { action, status: status.to_string(), stderr: words(&stderr) })
+    }
+
     /// Runs it and gives its standard output as one line of text.
     pub(super) fn line(self) -> Result<String, Error> {
         let action = self.action();
@@ -240,7 +277,7 @@ impl Call<'_> {
     fn command(&self) -> Command {
         #[expect(clippy::disallowed_methods, reason = "the one home of the git program")]
         let mut command = Command::new("git");
-        command.env_clear().env("PATH", "/usr/local/bin:/usr/bin:/bin");
+        command.env_clear().env("PATH", PATH);
         if self.by_the_person {
             command.envs(self.git.environment.person.iter().map(|(name, value)| (name, value)));
             // nobody sits in front of an editor
@@ -269,15 +306,13 @@ impl Call<'_> {
 
     /// What holds whatever the person's configuration says.
     fn configure(&self, command: &mut Command) {
-        let off = self.git.filters.iter().flat_map(|name| {
-            ["clean", "smudge", "process", "required"].map(|part| {
-                let value = if part == "required" { "false" } else { "" };
-                (format!("filter.{name}.{part}"), value)
-            })
-        });
-        let fixed = SETTINGS.iter().chain(&self.settings).map(|(key, value)| ((*key).to_owned(), *value));
-        let mut count = 0;
-        for (key, value) in fixed.chain(off) {
+        if self.git.no_fetch {
+            command.env("GIT_NO_LAZY_FETCH", "1");
+        }
+        let fixed = SETTINGS.iter().chain(&self.settings).map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
+        // after the person's own, so that ours hold
+        let mut count = self.git.environment.settings();
+        for (key, value) in fixed.chain(self.git.filters.settings()) {
             command.env(format!("GIT_CONFIG_KEY_{count}"), key).env(format!("GIT_CONFIG_VALUE_{count}"), value);
             count += 1;
         }

@@ -56,7 +56,7 @@ impl Checkout {
     /// Whether the files of a plan are committed as they are.
     pub fn committed(&self, plan: &CommitId) -> Result<bool, Error> {
         let own = self.own_changes()?;
-        let untracked = Staging { git: self.git(), root: self.root(), index: None }.untracked()?.files;
+        let untracked = Staging { git: self.git(), root: self.root(), index: None }.changes()?.untracked;
         Ok(!self.planned_files(plan)?.iter().any(|path| own.contains(path) || untracked.contains(path)))
     }
 

@@ -1,36 +1,40 @@
-//! Git: the snapshot of a checkout, the task's worktree and branch, a checkpoint per call, squash, discard, diff.
+//! Git: the snapshot of a checkout, the task's worktree and branch, a checkpoint per call, squash, discard, diff, and
+//! bringing the work home.
 //!
 //! What always holds:
 //!
 //! - The caller's HEAD, branches, index, stash and files stay byte for byte what they were. In its `.git` only objects,
-//!   `refs/heads/nisse/…`, `refs/nisse/…` and the task's worktree entry come and go.
+//!   `refs/heads/nisse/…`, `refs/nisse/…` and the task's worktree entry come and go. Only what a person asks for with
+//!   `nisse apply` (`apply`, `carry`, `land`) changes more.
 //! - Objects are on disk before a ref names them, and a ref moves by compare-and-swap only.
 //! - Each step that an intent stands for may be done twice, or again after it was half done, with the same end.
-//! - Nothing runs that a repository's configuration names: no hooks, filters, signing, fsmonitor, external diff.
+//! - Nothing runs that a repository's configuration names, no hooks, signing, fsmonitor, external diff; only content
+//!   filters that were configured before the task began. A commit of the person's (`land`) is made as they would make it.
 //! - What would be read wrongly or damaged is refused with a sentence, before anything is changed.
 //! - Nothing is removed that does not carry the task's own name.
 //!
-//! Two hands do it. [`git`] runs the git program, and writes whatever is written: it alone converts line endings and
-//! encodings as the person's git does, and syncs objects and refs. `store` reads in process through libgit2. No other
-//! file calls either of them, so that a twin (reads by the program, for repositories that libgit2 refuses) fits in.
+//! Two hands do it. [`git`] runs the git program: it writes whatever is the person's, and reads where the library would
+//! be wrong. `store` is the face of both for reads and for checkpoints, which the library (libgit2) makes in process.
 
 mod apply;
-mod attributes;
 mod branch;
 mod carry;
 mod checkout;
 mod checkpoint;
+mod configuration;
 mod diff;
 mod disk;
 mod excludes;
 pub mod git;
 mod land;
+mod leftovers;
 mod restore;
 mod roll_back;
 pub mod scratch;
 mod snapshot;
 mod staging;
 mod store;
+mod submodules;
 mod three_way;
 pub mod workspace;
 mod worktree;
@@ -48,6 +52,7 @@ pub use checkout::{Checkout, git_version};
 pub use checkpoint::CheckpointRequest;
 pub use diff::{Diff, FileStat};
 pub use git::Environment;
+pub use leftovers::{TaskRef, TaskWorktree};
 pub use roll_back::found_ref;
 pub use snapshot::{Snapshot, SnapshotRequest};
 pub use worktree::{Worktree, WorktreeSpec};

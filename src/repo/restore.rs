@@ -25,12 +25,12 @@ impl Worktree {
         reset()?;
         self.remove_new_rules(&git)?;
 
-        let untracked = Staging { git: &git, root: self.path(), index: None }.untracked()?;
+        let changes = Staging { git: &git, root: self.path(), index: None }.changes()?;
         let mut call = git.call(["clean", "-ffdq"]);
         for pattern in excludes::patterns() {
             call = call.args(["-e", &pattern]);
         }
-        for directory in &untracked.artefacts {
+        for directory in &changes.artefacts {
             call = call.args([OsStr::new("-e"), &pattern_of(directory)]);
         }
         call.limit(LONG).run()?;

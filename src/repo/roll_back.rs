@@ -3,6 +3,8 @@
 //!
 //! Both steps may be done again after they were half done. What was kept first stays: the second time there is less.
 
+use std::path::PathBuf;
+
 use super::{
     Error, TaskBranch, Worktree,
     checkpoint::{Author, commit_tree},
@@ -22,7 +24,8 @@ impl Worktree {
     pub fn keep_found(&self, head: &CommitId, number: u64, at_ms: u64) -> Result<Option<String>, Error> {
         let task = self.branch().task;
         let kept = found_ref(task, number);
-        if self.store().reference(&kept)?.is_some() {
+        let store = self.store()?;
+        if store.reference(&kept)?.is_some() {
             return Ok(Some(kept));
         }
         self.verify()?;
@@ -30,16 +33,21 @@ impl Worktree {
         let git = self.git()?;
         self.plain_index(&git, &tip)?;
         let staging = Staging { git: &git, root: self.path(), index: None };
-        let mut changed = staging.tracked_changes()?;
-        changed.extend(staging.untracked()?.files);
-        staging.add(&changed)?;
+        let changes = staging.changes()?;
+        // what a commit cannot hold (a pipe) cannot be kept
+        let fits = |path: &PathBuf| {
+            let found = self.path().join(path).symlink_metadata();
+            found.map_or(true, |found| found.is_file() || found.is_symlink())
+        };
+        let paths: Vec<_> = changes.tracked.into_iter().chain(changes.untracked).filter(fits).collect();
+        staging.add(&paths)?;
         let tree = staging.write_tree()?;
-        let commit = if self.store().tree(&tip)? == tree {
+        let commit = if store.tree(&tip)? == tree {
             tip
         } else {
             let author = Author { name: "nisse", email: "nisse@localhost", at_ms };
             let message = format!("nisse: what was in the worktree\n\nNisse-Task: {task}\n");
-            commit_tree(&git, &tree, Some(&tip), &message, &author)?
+            commit_tree(&git, &tree, &[&tip], &message, &author)?
         };
         if commit == *head {
             return Ok(None);

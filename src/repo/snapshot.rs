@@ -22,8 +22,9 @@ use crate::domain::{
 /// The first line of a snapshot's message.
 pub(super) const SUBJECT: &str = "nisse: snapshot of unfinished work";
 
-/// The tree without entries.
-pub(super) const EMPTY_TREE: &str = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
+/// The tree without entries, by SHA-1 and by SHA-256.
+const EMPTY_TREES: [&str; 2] =
+    ["4b825dc642cb6eb9a060e54bf8d69288fbee4904", "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321"];
 
 /// How often a checkout that changes meanwhile is read.
 const READS: usize = 3;
@@ -71,10 +72,10 @@ impl Checkout {
             (Some(commit), true) => Snapshot { commit: commit.clone(), dirty: false, notices: Vec::new() },
             (Some(_), false) | (None, _) => self.snapshot_of_files(request)?,
         };
-        let oddities = self.store().oddities(&snapshot.commit)?;
-        self.refuse_filters_of(&oddities.attributes)?;
+        let unknown: Vec<_> =
+            self.filters_asked_for()?.into_iter().filter(|name| !self.filters().knows(name)).collect();
         let mut notices = snapshot.notices;
-        notices.extend(listed("submodules are empty in the task's worktree", &oddities.submodules));
+        notices.extend(listed("not set up here, so files are taken as they are: the filters", &unknown));
         Ok(Snapshot { notices, ..snapshot })
     }
 
@@ -97,14 +98,14 @@ impl Checkout {
     fn commit_files(&self, request: &SnapshotRequest<'_>, index: &Path) -> Result<Snapshot, Error> {
         let staging = Staging { git: self.git(), root: self.root(), index: Some(index) };
         let mut notices = Vec::new();
-        let mut paths = staging.tracked_changes()?;
-        let untracked = staging.untracked()?;
+        let changes = staging.changes()?;
+        let mut paths = changes.tracked;
         let size = |path: &PathBuf| self.root().join(path).symlink_metadata().map_or(0, |found| found.len());
         let (large, carried): (Vec<_>, Vec<_>) =
-            untracked.files.into_iter().partition(|path| size(path) > request.max_untracked);
+            changes.untracked.into_iter().partition(|path| size(path) > request.max_untracked);
         paths.extend(carried);
         let large = large.iter().map(|path| shown(path)).collect::<Vec<_>>();
-        let repositories = untracked.repositories.iter().map(|path| shown(path)).collect::<Vec<_>>();
+        let repositories = changes.repositories.iter().map(|path| shown(path)).collect::<Vec<_>>();
         notices.extend(listed("not carried over, because they are too large and untracked", &large));
         notices.extend(listed("not carried over, because they are repositories of their own", &repositories));
         notices.extend(listed("not carried over, because git is told not to look at them", &self.hidden_edits()?));
@@ -118,10 +119,11 @@ impl Checkout {
         {
             return Ok(Snapshot { commit: base.clone(), dirty: false, notices });
         }
-        let dirty = request.base.commit.is_some() || tree != EMPTY_TREE;
+        let dirty = request.base.commit.is_some() || !EMPTY_TREES.contains(&&*tree);
         let author = Author { name: "nisse", email: "nisse@localhost", at_ms: request.at_ms };
         let message = format!("{SUBJECT}\n\nNisse-Task: {}\n", request.task);
-        let commit = commit_tree(self.git(), &tree, request.base.commit.as_ref(), &message, &author)?;
+        let parents: Vec<_> = request.base.commit.iter().collect();
+        let commit = commit_tree(self.git(), &tree, &parents, &message, &author)?;
         Ok(Snapshot { commit, dirty, notices })
     }
 
@@ -187,7 +189,7 @@ impl Checkout {
 }
 
 /// A notice with names, or none without any.
-fn listed(what: &str, names: &[String]) -> Option<String> {
+pub(super) fn listed(what: &str, names: &[String]) -> Option<String> {
     if names.is_empty() {
         return None;
     }

@@ -1,7 +1,7 @@
 //! Bringing an index up to what the files are, and writing its tree: shared by snapshot and checkpoint.
 
 use std::{
-    ffi::OsStr,
+    ffi::{OsStr, OsString},
     os::unix::ffi::OsStrExt,
     path::{Path, PathBuf},
 };
@@ -13,7 +13,7 @@ use super::{
 };
 
 /// Above this many paths, new objects are synced together instead of one by one.
-const MANY: usize = 64;
+pub(super) const MANY: usize = 64;
 
 /// An index to be brought up to date with the files under `root`.
 pub(super) struct Staging<'a> {
@@ -25,72 +25,74 @@ pub(super) struct Staging<'a> {
     pub(super) index: Option<&'a Path>,
 }
 
-/// Untracked paths, artefacts and ignored ones left out.
+/// What differs from an index; untracked paths without artefacts and ignored ones.
 #[derive(Default, Debug)]
-pub(super) struct Untracked {
-    /// Files and links.
-    pub(super) files: Vec<PathBuf>,
-    /// Directories that are repositories themselves.
+pub(super) struct Changes {
+    /// Tracked paths.
+    pub(super) tracked: Vec<PathBuf>,
+    /// Untracked files and links.
+    pub(super) untracked: Vec<PathBuf>,
+    /// Untracked directories that are repositories themselves.
     pub(super) repositories: Vec<PathBuf>,
     /// Directories by which paths were left out as artefacts of a tool with a project file beside them.
     pub(super) artefacts: Vec<PathBuf>,
 }
 
 impl Staging<'_> {
-    /// Tracked paths that differ from the index, or look as if they did.
-    pub(super) fn tracked_changes(&self) -> Result<Vec<PathBuf>, Error> {
-        let call = self.git.call(["diff-files", "-z", "--name-only", "--ignore-submodules=all", "--no-ext-diff"]);
-        Ok(paths(call.index(self.index).limit(LONG).parts()?))
-    }
-
-    /// Untracked paths.
-    pub(super) fn untracked(&self) -> Result<Untracked, Error> {
+    /// Paths whose files differ from the index, or look as if they did, and untracked ones; one look at all files.
+    pub(super) fn changes(&self) -> Result<Changes, Error> {
         let scratch = scratch()?;
-        let mut from = std::ffi::OsString::from("--exclude-from=");
+        let mut from = OsString::from("--exclude-from=");
         from.push(excludes::write(scratch.path())?);
-        let call = self.git.call(["ls-files", "-z", "--others", "--exclude-standard"]).args([from]);
-        let mut found = Untracked::default();
-        for path in paths(call.index(self.index).limit(LONG).parts()?) {
-            if path.as_os_str().as_bytes().ends_with(b"/") {
-                found.repositories.push(path);
+        let call = self.git.call(["ls-files", "-z", "-t", "--modified", "--deleted", "--others", "--exclude-standard"]);
+        let mut changes = Changes::default();
+        for part in call.args([from]).index(self.index).limit(LONG).parts()? {
+            // a letter, a blank, a path; what is deleted is told as modified too
+            let Some((mark, path)) = part.split_first_chunk::<2>() else { continue };
+            let path = PathBuf::from(OsStr::from_bytes(path));
+            if mark != b"? " {
+                if changes.tracked.last() != Some(&path) {
+                    changes.tracked.push(path);
+                }
+            } else if path.as_os_str().as_bytes().ends_with(b"/") {
+                changes.repositories.push(path);
             } else if let Some(directory) = excludes::beside(self.root, &path) {
-                if found.artefacts.last() != Some(&directory) {
-                    found.artefacts.push(directory);
+                if changes.artefacts.last() != Some(&directory) {
+                    changes.artefacts.push(directory);
                 }
             } else {
-                found.files.push(path);
+                changes.untracked.push(path);
             }
         }
-        Ok(found)
+        // a submodule whose commit moved is told as modified; where it points is not a task's to change
+        changes.tracked.retain(|path| !self.root.join(path).is_dir() || self.root.join(path).is_symlink());
+        Ok(changes)
     }
 
     /// Makes the index hold what is at these paths now: new bytes, a new mode, or nothing.
     pub(super) fn add(&self, paths: &[PathBuf]) -> Result<(), Error> {
-        let mut input = Vec::new();
-        let mut gone = Vec::new();
-        for path in paths {
-            let bytes = path.as_os_str().as_bytes();
-            if self.behind_a_link(path) {
-                // update-index refuses to look there; what was tracked is gone
-                gone.extend_from_slice(b"0 0000000000000000000000000000000000000000\t");
-                gone.extend_from_slice(bytes);
-                gone.push(0);
-            } else {
-                input.extend_from_slice(bytes);
-                input.push(0);
-            }
-        }
-        if !gone.is_empty() {
-            self.git.call(["update-index", "-z", "--index-info"]).index(self.index).input(gone).run()?;
-        }
-        if !input.is_empty() {
+        // update-index refuses to look behind a link; what was tracked there is gone
+        let (gone, changed): (Vec<_>, Vec<_>) = paths.iter().cloned().partition(|path| self.behind_a_link(path));
+        self.remove(&gone)?;
+        if !changed.is_empty() {
             let mut call = self.git.call(["update-index", "-z", "--add", "--remove", "--replace", "--stdin"]);
             if paths.len() > MANY {
                 call = call.setting("core.fsyncMethod", "batch");
             }
-            call.index(self.index).limit(LONG).input(input).run()?;
+            let input = changed.iter().flat_map(|path| path.as_os_str().as_bytes().iter().copied().chain([0]));
+            call.index(self.index).limit(LONG).input(input.collect()).run()?;
         }
         Ok(())
+    }
+
+    /// Makes the index hold nothing at these paths, whatever is there now.
+    pub(super) fn remove(&self, paths: &[PathBuf]) -> Result<(), Error> {
+        if paths.is_empty() {
+            return Ok(());
+        }
+        let input = paths.iter().flat_map(|path| path.as_os_str().as_bytes().iter().copied().chain([0]));
+        let call = self.git.call(["update-index", "-z", "--force-remove", "--stdin"]);
+        call.index(self.index).input(input.collect()).run().map(drop)
     }
 
     /// Writes the index's tree and gives its id.
@@ -99,7 +101,7 @@ impl Staging<'_> {
     }
 
     /// Whether one of the directories that lead to a path is a link.
-    fn behind_a_link(&self, path: &Path) -> bool {
+    pub(super) fn behind_a_link(&self, path: &Path) -> bool {
         let above = path.ancestors().skip(1).filter(|part| !part.as_os_str().is_empty());
         above.into_iter().any(|part| self.root.join(part).is_symlink())
     }

@@ -1,14 +1,15 @@
 //! The task's own directory: made, found again, looked after, taken away.
 
 use std::{
+    ffi::OsStr,
     fs,
     io::{ErrorKind, Write},
-    os::unix::fs::PermissionsExt,
+    os::unix::{ffi::OsStrExt, fs::PermissionsExt},
     path::{Path, PathBuf},
 };
 
 use super::{
-    Checkout, Error,
+    Checkout, Error, TaskWorktree,
     branch::TaskBranch,
     git::{Git, LONG},
     io_error,
@@ -47,7 +48,10 @@ impl Worktree {
     pub fn create(checkout: &Checkout, spec: &WorktreeSpec) -> Result<Self, Error> {
         let branch = TaskBranch::new(checkout, spec)?;
         clear_branch(&branch, &spec.start, || remove(&branch))?;
-        add(&branch, &["-b", &spec.branch, "--no-track"], &spec.start.0)
+        add(&branch, &["-b", &spec.branch, "--no-track"], &spec.start.0).inspect_err(|_| {
+            // half of a worktree is worth nothing; what cannot be removed now is removed by the next attempt
+            let _ = clear_branch(&branch, &spec.start, || remove(&branch));
+        })
     }
 
     /// Makes the worktree again at the tip of its branch, which must be there; a rest of the old one goes first.
@@ -117,9 +121,8 @@ impl Worktree {
             put().map_err(io_error("put back", &file))?;
             changed = true;
         }
-        let head = self.git_dir.join("HEAD");
         let reference = format!("refs/heads/{}", self.branch.name);
-        if read_file(&head).as_ref() != Some(&format!("ref: {reference}\n")) {
+        if self.symbolic_head()?.as_ref() != Some(&reference) {
             self.git()?.call(["symbolic-ref", "HEAD", &reference]).run()?;
             changed = true;
         }
@@ -139,7 +142,7 @@ impl Worktree {
         let call = git.call(["diff", "-z", "--name-only", "--no-ext-diff", "--no-textconv", "--no-renames"]);
         let call = call.args(["--ignore-submodules=all", commit.0.as_str(), "--"]);
         let mut changed = paths(call.limit(LONG).parts()?);
-        changed.extend(Staging { git: &git, root: self.path(), index: None }.untracked()?.files);
+        changed.extend(Staging { git: &git, root: self.path(), index: None }.changes()?.untracked);
         let mut changed: Vec<_> = changed.iter().map(|path| shown(path)).collect();
         changed.sort_unstable();
         changed.dedup();
@@ -154,14 +157,27 @@ impl Worktree {
         &self.git_dir
     }
 
-    pub(super) fn store(&self) -> Store {
-        Store::new(&self.git_dir)
+    /// The ref that its HEAD stands for; none where that cannot be read, as after a command's work.
+    fn symbolic_head(&self) -> Result<Option<String>, Error> {
+        if self.checkout().formats().refs_in_files {
+            let line = read_line(&self.git_dir.join("HEAD"));
+            return Ok(line.and_then(|line| line.strip_prefix("ref: ").map(str::to_owned)));
+        }
+        self.store()?.symbolic_head()
+    }
+
+    pub(super) fn store(&self) -> Result<Box<dyn Store>, Error> {
+        let git = self.checkout().git().at(&self.git_dir, self.path()).without_fetching();
+        Ok(self.checkout().store_at(&self.git_dir, &git))
     }
 
     /// Git for this worktree, with the filters switched off that the configuration names by now.
     pub(super) fn git(&self) -> Result<Git, Error> {
-        let filters = self.store().filters()?;
-        Ok(self.checkout().git().at(&self.git_dir, self.path()).without_filters(filters))
+        let filters = self.checkout().filters().and_no_other(self.store()?.filters()?).map_err(|name| {
+            let why = format!("the filter `{name}` is not what it was when the task began; put it back as it was");
+            Error::Refused { checkout: self.checkout().root().to_owned(), why }
+        })?;
+        Ok(self.checkout().git().at(&self.git_dir, self.path()).with_filters(filters).without_fetching())
     }
 }
 
@@ -200,6 +216,24 @@ impl Entry {
         }
         Ok(None)
     }
+}
+
+/// The worktrees of a repository that are locked in a task's name.
+pub(super) fn registered(common_dir: &Path) -> Result<Vec<TaskWorktree>, Error> {
+    let all = common_dir.join("worktrees");
+    let listing = match fs::read_dir(&all) {
+        Ok(listing) => listing,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(io_error("list", &all)(error)),
+    };
+    let mut found = Vec::new();
+    for entry in listing {
+        let entry = entry.map_err(io_error("list", &all))?.path();
+        let task = read_line(&entry.join("locked")).and_then(|lock| lock.strip_prefix("nisse ")?.parse().ok());
+        let path = read_line(&entry.join("gitdir")).and_then(|line| Some(Path::new(&line).parent()?.to_owned()));
+        found.extend(task.zip(path).map(|(task, path)| TaskWorktree { task, path }));
+    }
+    Ok(found)
 }
 
 /// The words that a task's worktree is locked with.
@@ -250,12 +284,15 @@ pub(super) fn clear_branch(
 pub(super) fn refuse_elsewhere(branch: &TaskBranch) -> Result<(), Error> {
     let common = branch.checkout.common_dir();
     let own = Entry::find(branch)?;
-    let entries = fs::read_dir(common.join("worktrees")).into_iter().flatten().flatten().map(|entry| entry.path());
-    let wanted = format!("ref: refs/heads/{}", branch.name);
-    let place = entries
-        .chain([common.to_owned()])
-        .filter(|entry| Some(entry) != own.as_ref())
-        .find(|entry| read_line(&entry.join("HEAD")).as_ref() == Some(&wanted));
+    let wanted = format!("refs/heads/{}", branch.name);
+    let place = if branch.checkout.formats().refs_in_files {
+        let entries = fs::read_dir(common.join("worktrees")).into_iter().flatten().flatten().map(|entry| entry.path());
+        let others = entries.chain([common.to_owned()]).filter(|entry| Some(entry) != own.as_ref());
+        let head = format!("ref: {wanted}");
+        others.into_iter().find(|entry| read_line(&entry.join("HEAD")).as_ref() == Some(&head))
+    } else {
+        listed_at(branch, &wanted)?
+    };
     match place {
         Some(place) => Err(Error::Foreign {
             what: format!("branch {}", branch.name),
@@ -263,6 +300,20 @@ pub(super) fn refuse_elsewhere(branch: &TaskBranch) -> Result<(), Error> {
         }),
         None => Ok(()),
     }
+}
+
+/// Another worktree than the task's that git lists as being on the ref.
+fn listed_at(branch: &TaskBranch, wanted: &str) -> Result<Option<PathBuf>, Error> {
+    let listing = branch.checkout.git().call(["worktree", "list", "--porcelain"]).run()?;
+    let mut place = PathBuf::new();
+    for line in listing.split(|byte| *byte == b'\n') {
+        if let Some(path) = line.strip_prefix(b"worktree ") {
+            place = PathBuf::from(OsStr::from_bytes(path));
+        } else if line.strip_prefix(b"branch ") == Some(wanted.as_bytes()) && place != branch.path {
+            return Ok(Some(place));
+        }
+    }
+    Ok(None)
 }
 
 /// Removes directory and entry of the task's worktree, whatever is left of them. The entry goes last: it says whose the

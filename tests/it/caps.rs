@@ -20,6 +20,7 @@ fn a_cap_of_n_turns_allows_n_replies() {
         let env = TestEnvironment::new(wire, busy());
         let result = env.delegate(&["--max-turns", "3"], "Write for ever.").ends(4, "capped");
         assert_eq!((env.server.requests().len(), &result["turns"]), (3, &json!(3)));
+        assert_eq!(result["cause"], "the cap of 3 turns was reached after 3 turns");
         env.assert_discarded(&result);
         let kept = format!("refs/nisse/discarded/{}", result["task"].as_str().unwrap());
         assert!(env.checkout.file_at(&kept, "f2.txt").is_some(), "the last turn's work is not kept");
@@ -43,6 +44,7 @@ fn the_reply_that_reaches_the_token_cap_is_charged_and_runs_nothing() {
             Step::call("write_file", json!({"path": "c.txt", "content": "c\n"})).and_hand_back().usage(30_000, 20);
         let env = TestEnvironment::new(wire, vec![touched, ending]);
         let result = env.delegate(&["--max-tokens", "60000"], "Make b.txt.").ends(4, "capped");
+        assert_eq!(result["cause"], "the cap of 60000 tokens was reached: 60040 spent in 2 turns");
         assert_eq!(result["tokens"]["input"], 60_000, "the reply that broke the cap was paid for: {result}");
         let kept = format!("refs/nisse/discarded/{}", result["task"].as_str().unwrap());
         assert!(env.checkout.file_at(&kept, "b.txt").is_some());
@@ -54,8 +56,11 @@ fn the_reply_that_reaches_the_token_cap_is_charged_and_runs_nothing() {
 fn no_request_is_sent_whose_input_alone_would_reach_the_cap() {
     for wire in Wire::BOTH {
         let env = TestEnvironment::new(wire, busy());
-        env.delegate(&["--max-tokens", "50"], "Write for ever.").ends(4, "capped");
+        let result = env.delegate(&["--max-tokens", "50"], "Write for ever.").ends(4, "capped");
         assert_eq!(env.server.requests().len(), 0);
+        let cause = result["cause"].as_str().unwrap();
+        assert!(cause.contains("cap of 50 tokens") && cause.contains("0 spent in 0 turns"), "{cause}");
+        env.assert_discarded(&result);
     }
 }
 
@@ -66,7 +71,27 @@ fn the_money_cap_ends_the_task() {
         // a reply costs 1000 × 1e-6 + 50 × 2e-6 = 0.0011
         let result = env.delegate(&["--max-cost", "0.0022"], "Write for ever.").ends(4, "capped");
         assert_eq!(env.server.requests().len(), 2);
+        assert_eq!(result["cause"], "the cost cap of $0.0022 was reached: $0.0022 spent in 2 turns");
+        let kept = format!("refs/nisse/discarded/{}", result["task"].as_str().unwrap());
+        assert!(env.checkout.file_at(&kept, "f0.txt").is_some());
+        assert_eq!(env.checkout.file_at(&kept, "f1.txt"), None, "a call of the reply that broke the cap ran");
         assert!((result["cost_usd"].as_f64().unwrap() - 0.0022).abs() < 1e-9, "{result}");
+    }
+}
+
+#[test]
+fn a_money_cap_on_a_model_without_prices_is_refused_before_anything_begins() {
+    for wire in Wire::BOTH {
+        let env = TestEnvironment::new(wire, busy());
+        env.server.without_prices();
+        let run = env.delegate(&["--max-cost", "1"], "Write for ever.");
+        assert!(run.exits(2).stderr.contains("input_cost_per_token"), "{}", run.report());
+        assert_eq!(env.server.requests().len(), 0);
+        env.configure(&format!(
+            "[models.\"{}\"]\ninput_cost_per_token = 0.001\noutput_cost_per_token = 0.001\n",
+            wire.alias()
+        ));
+        env.delegate(&["--max-cost", "1"], "Write for ever.").ends(4, "capped");
     }
 }
 
@@ -87,6 +112,63 @@ fn the_time_cap_ends_a_command_in_its_middle() {
         let env = TestEnvironment::new(wire, vec![slow]).with_running_clock();
         let result = env.delegate(&["--max-time", "3s"], "Be quick.").ends(4, "capped");
         env.assert_discarded(&result);
+    }
+}
+
+#[test]
+fn a_reply_cut_by_what_is_left_of_the_token_cap_is_capped_and_not_truncated() {
+    for wire in Wire::BOTH {
+        // after two bad replies a third would fail the task
+        let prose = || Step::text("I think.").usage(20_000, 10);
+        let env = TestEnvironment::new(
+            wire,
+            vec![
+                prose(),
+                prose(),
+                Step::call("write_file", json!({"path": "b.txt", "content": "b\n"})).finish(Finish::Length),
+            ],
+        );
+        let result = env.delegate(&["--max-tokens", "44000"], "Make b.txt.").ends(4, "capped");
+        let ceilings: Vec<u64> =
+            env.server.requests().iter().map(|asked| asked.body["max_tokens"].as_u64().unwrap()).collect();
+        assert!(ceilings[..2] == [4096, 4096] && ceilings[2] < 44_000 - 40_020, "{ceilings:?}");
+        assert!(result["cause"].as_str().unwrap().contains("cap of 44000 tokens"), "{result}");
+        assert_eq!(result["turns"], 3);
+    }
+}
+
+#[test]
+fn time_is_counted_across_resumes() {
+    // either command alone is well within the cap, both are not
+    let slow = || Step::call("run_command", json!({"command": "sleep 7"}));
+    let script = vec![
+        slow(),
+        Step::error(429, &[("retry-after", "86400")], "throttling_error", "Rate limit exceeded."),
+        slow(),
+        Step::call("write_file", json!({"path": "b.txt", "content": "b\n"})),
+        Step::hand_back(),
+    ];
+    let env = TestEnvironment::new(Wire::Chat, script).with_running_clock();
+    env.delegate(&["--max-time", "12s"], "Be quick.").ends(5, "interrupted");
+    let result = env.run(&["resume", "--json"]).ends(4, "capped");
+    assert!(result["cause"].as_str().unwrap().starts_with("the time cap of 12 s was reached: 1"), "{result}");
+    assert_eq!(result["turns"], 2);
+    assert!(result["duration_s"].as_f64().unwrap() >= 12.0, "{result}");
+}
+
+#[test]
+fn money_and_tokens_are_counted_across_resumes() {
+    let limits: [(&[&str], &str); 2] = [(&["--max-cost", "0.0033"], "cost cap"), (&["--max-tokens", "5000"], "tokens")];
+    for (limit, words) in limits {
+        let mut steps: Vec<Step> =
+            (0..2).map(|n| Step::call("write_file", json!({"path": format!("f{n}.txt"), "content": "x\n"}))).collect();
+        steps.push(Step::error(429, &[("retry-after", "86400")], "throttling_error", "Rate limit exceeded."));
+        steps.push(Step::call("write_file", json!({"path": "f3.txt", "content": "x\n"})).usage(2900, 50));
+        let env = TestEnvironment::new(Wire::Messages, steps);
+        env.delegate(limit, "Write for ever.").ends(5, "interrupted");
+        let result = env.run(&["resume", "--json"]).ends(4, "capped");
+        assert!(result["cause"].as_str().unwrap().contains(words), "{result}");
+        assert_eq!(result["turns"], 3, "{result}");
     }
 }
 

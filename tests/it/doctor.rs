@@ -15,8 +15,12 @@ use serde_json::{Value, json};
 
 /// A proxy with these deployments, on a free port.
 async fn proxy(status: StatusCode, info: Value) -> String {
-    let names: Vec<Value> =
-        info["data"].as_array().into_iter().flatten().map(|d| json!({"id": d["model_name"]})).collect();
+    let names: Vec<Value> = info["data"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .map(|d| json!({"id": d["model_name"], "metadata": {"fallbacks": d["falls_back_to"]}}))
+        .collect();
     let models = json!({ "data": names });
     let answer = move |body: Value| get(move || async move { (status, Json(body)) });
     let router = Router::new().route("/model/info", answer(info)).route("/v1/models", answer(models));
@@ -28,7 +32,8 @@ async fn proxy(status: StatusCode, info: Value) -> String {
 
 fn catalog() -> Value {
     let full = json!({"max_input_tokens": 100_000, "max_output_tokens": 4096, "supports_function_calling": true,
-        "supports_tool_choice": true, "input_cost_per_token": 1e-6, "output_cost_per_token": 2e-6});
+        "supports_tool_choice": true, "supports_reasoning": true,
+        "cache_read_input_token_cost": 1e-7, "cache_creation_input_token_cost": 1.25e-6, "input_cost_per_token": 1e-6, "output_cost_per_token": 2e-6});
     json!({"data": [
         {"model_name": "strong", "litellm_params": {"model": "anthropic/claude-x"}, "model_info": full},
         {"model_name": "weak", "litellm_params": {"model": "openai/tiny"},
@@ -61,7 +66,7 @@ impl Place {
     }
 
     async fn doctor(&self, variables: &[(&str, &str)]) -> Report {
-        doctor::doctor(&self.environment(variables), &Flags::default(), &self.repository()).await
+        doctor::doctor(&self.environment(variables), &Flags::default(), &self.repository(), false).await
     }
 
     fn settings(&self, variables: &[(&str, &str)]) -> Settings {
@@ -154,7 +159,7 @@ async fn a_proxy_that_is_down_is_told_from_a_key_that_is_refused() {
 async fn wrong_settings_and_no_repository_are_told_together() {
     let place = Place::new();
     let environment = place.environment(&[("NISSE_MAX_OUTPUT_TOKENS", "x"), ("NISSE_ROLE_DELGATE", "y")]);
-    let report = doctor::doctor(&environment, &Flags::default(), &place.0.path().join("home")).await;
+    let report = doctor::doctor(&environment, &Flags::default(), &place.0.path().join("home"), false).await;
     assert_eq!(found(&report, "settings").len(), 2);
     assert_eq!(found(&report, "repository")[0].0, Verdict::BadEnvironment);
     assert_eq!(report.exit(), 2);
@@ -178,4 +183,23 @@ async fn models_shows_what_the_proxy_says_and_nothing_else() {
     assert_eq!(json["models"][0]["roles"], json!(["delegate"]));
     assert_eq!(json["models"][2]["max_input_tokens"], Value::Null);
     assert_eq!(json["missing"][0]["near"], json!(["weak"]));
+}
+
+#[tokio::test]
+async fn a_fallback_of_the_proxys_is_warned_of_with_what_the_settings_make_of_it() {
+    let mut catalog = catalog();
+    catalog["data"][0]["falls_back_to"] = json!(["weak"]);
+    let (place, address) = (Place::new(), proxy(StatusCode::OK, catalog).await);
+    let base = [("NISSE_LLM_BASE_URL", address.as_str()), ("NISSE_LLM_TOKEN", "t"), ("NISSE_ROLE_DELEGATE", "strong")];
+    for (fallback, advice) in [("refuse", "refuses it"), ("allow", "may go there")] {
+        let report = place.doctor(&[&base[..], &[("NISSE_DELEGATE_FALLBACK", fallback)]].concat()).await;
+        let warning =
+            report.checks.iter().find(|check| check.found.contains("falls back from strong to weak")).unwrap();
+        assert_eq!(warning.verdict, Verdict::Warning);
+        assert!(warning.advice.as_ref().unwrap().contains(advice), "{warning:?}");
+        assert_eq!(report.exit(), 0);
+    }
+    let variables = [&base[..], &[("NISSE_DELEGATE_FALLBACK", "allow")]].concat();
+    let report = models::models(&place.settings(&variables), &place.environment(&variables)).await.unwrap();
+    assert!(render::models::text(&report).contains("strong: the proxy falls back to weak"));
 }

@@ -15,6 +15,7 @@ use nisse::{
         next::{Now, Recovery, Step, next},
         outcome::{End, Handback, Pause},
         phase,
+        reasoning::Reasoning,
         role::{Role, RoleName, ToolName},
         task::Task,
         upstream::Trouble,
@@ -46,6 +47,7 @@ pub(crate) fn started() -> TaskStarted {
             window: 100_000,
             max_output: 4096,
             tool_choice: true,
+            reasoning: Reasoning::Off,
             prices: Prices { input: Some(Money(1_000_000)), output: Some(Money(2_000_000)), ..Prices::default() },
         },
         caps: Caps { turns: 5, tokens: 60_000, cost: Some(Money(80_000_000_000)), time_ms: 5_000 },
@@ -119,8 +121,14 @@ fn candidates(task: &Task, dice: &mut Dice<'_>) -> Vec<EventKind> {
         ResultStatus::Unreadable,
         ResultStatus::NotRun,
     ];
-    let troubles =
-        [Trouble::Overloaded, Trouble::Cut, Trouble::BudgetGone, Trouble::ToolChoiceUnsupported, Trouble::BadRequest];
+    let troubles = [
+        Trouble::Overloaded,
+        Trouble::Cut,
+        Trouble::BudgetGone,
+        Trouble::ToolChoiceUnsupported,
+        Trouble::BadRequest,
+        Trouble::ContextOverflow,
+    ];
     let kinds = [
         IntentKind::FileEdit {
             call: call.clone(),
@@ -186,6 +194,7 @@ fn candidates(task: &Task, dice: &mut Dice<'_>) -> Vec<EventKind> {
             retry_in_ms: dice.pick(&[None, Some(1)]),
         },
         EventKind::RequestWithheld { estimated_input: 1 },
+        EventKind::ContextEvicted { through_turn: u32::try_from(dice.below(4)).unwrap() },
         EventKind::ReplyReceived { request: task.requests, turn: turn + 1, reply: reply(dice, turn + 1) },
         EventKind::Nudged { text: "n".to_owned() },
         EventKind::IntentOpened { intent, kind: dice.pick(&kinds) },
@@ -346,5 +355,56 @@ fn the_intents_table_is_what_it_should_be() {
             let wanted = wanted.filter(|status| *status != Status::Abandoned);
             assert_eq!(intent::next_status(&own, now, step), wanted, "the task's own: {now:?} {step:?}");
         }
+    }
+}
+
+/// What the walks above must reach, or they would show little.
+#[test]
+fn the_walks_reach_every_phase_event_end_and_step() {
+    let mut reached = std::collections::BTreeSet::new();
+    let mut random = 7u64;
+    for _ in 0..400 {
+        let choices: Vec<u8> = (0..120)
+            .map(|_| {
+                random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                (random >> 56).try_into().unwrap()
+            })
+            .collect();
+        let events = walk(&choices);
+        let mut task = Task::begin(&events[0]).unwrap();
+        for event in &events[1..] {
+            task.apply(event).unwrap();
+            reached.insert(phase::name(&event.kind).to_owned());
+            reached.insert(format!("{:?}", task.phase()));
+            if let EventKind::TaskEnded { end, .. } = &event.kind {
+                reached.insert(format!("{end:?}"));
+            }
+            for (spent_ms, stop) in [(task.spent_ms, false), (task.spent_ms, true), (u64::MAX, false)] {
+                let step = match next(&task, Now { spent_ms, stop }) {
+                    Step::Finish(outcome) => format!("finish {}", outcome.word()),
+                    Step::Skip(_, why) => format!("skip {why:?}"),
+                    Step::Recover(Recovery::Intent(id)) => {
+                        let kind = format!("{:?}", task.intent(id).unwrap().kind);
+                        format!("recover {}", kind.split([' ', '(']).next().unwrap())
+                    }
+                    step => format!("{step:?}").split(['(', ' ']).next().unwrap().to_owned(),
+                };
+                reached.insert(step);
+            }
+        }
+    }
+    let events = "span_started worktree_ready request_sent request_ended request_withheld reply_received nudged \
+                  intent_opened intent_settled intent_abandoned tool_result ending_accepted check_ran turn_ended \
+                  recovered task_paused task_ended";
+    let phases = "Preparing Idle Asking Acting Paused Ended Handback Failed Capped(Turns) Dropped";
+    let steps = ["Prepare", "Act", "Check", "Close", "Ask", "Recover"]
+        .into_iter()
+        .chain(["recover Task", "recover FileEdit", "recover Command", "recover Check"])
+        .chain(["recover Squash", "recover Discard", "recover CleanUp"])
+        .chain(["skip Truncated", "skip AfterEnding", "skip Capped", "skip Stopped"])
+        .chain(["finish handback", "finish failed", "finish capped", "finish dropped"])
+        .chain(["finish interrupted", "finish gated", "finish stopped"]);
+    for must in events.split_whitespace().chain(phases.split_whitespace()).chain(steps) {
+        assert!(reached.contains(must), "no walk reaches {must}: {reached:?}");
     }
 }

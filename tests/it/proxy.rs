@@ -1,98 +1,26 @@
-//! nisse against a real LiteLLM proxy with a scripted vendor behind it: one proxy for all tests here.
+//! nisse against real LiteLLM proxies with a scripted vendor behind them.
 //!
 //! `tests/proxy/setup.sh` installs the proxy; it must have run.
 
-use std::{
-    fs::File,
-    io::{Read as _, Write as _},
-    net::{Ipv4Addr, TcpListener, TcpStream},
-    path::{Path, PathBuf},
-    process::{Child, Command, Stdio},
-    sync::LazyLock,
-    time::Duration,
-};
+mod limits;
+mod start;
+mod trouble;
 
-use crate::support::{Step, TestEnvironment, Wire, wait_until};
+use std::sync::atomic::{AtomicU32, Ordering};
 
-/// The proxy's own key (`tests/proxy/config.yaml`).
+use serde_json::Value;
+use start::Proxy;
+
+use crate::support::{Run, Step, TestEnvironment, Wire};
+
+/// The proxies' own key (`tests/proxy/*.yaml`).
 const KEY: &str = "sk-test-proxy-master";
-/// A start takes 20 to 40 s on a busy machine.
-const READY: Duration = Duration::from_mins(5);
-
-/// A proxy that runs; its process ends when its stdin is closed, which is when this process ends.
-struct Proxy {
-    url: String,
-    venv: PathBuf,
-    _process: Child,
-}
-
-static PROXY: LazyLock<Result<Proxy, String>> = LazyLock::new(start);
-
-fn proxy() -> &'static Proxy {
-    PROXY.as_ref().unwrap_or_else(|reason| panic!("{reason}"))
-}
-
-fn start() -> Result<Proxy, String> {
-    let cache = std::env::var_os("XDG_CACHE_HOME")
-        .filter(|directory| !directory.is_empty())
-        .map(PathBuf::from)
-        .or_else(|| std::env::var_os("HOME").map(|home| Path::new(&home).join(".cache")))
-        .ok_or("neither XDG_CACHE_HOME nor HOME says where the proxy is installed")?;
-    let venv = cache.join("nisse-tests/litellm-1.106.12");
-    if !venv.join(".made-from").exists() {
-        return Err(format!("there is no LiteLLM proxy in {}: run tests/proxy/setup.sh", venv.display()));
-    }
-    let port = free_port().map_err(|error| format!("no free port: {error}"))?;
-    let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("proxy-{port}"));
-    std::fs::create_dir_all(&directory).map_err(|error| format!("{}: {error}", directory.display()))?;
-    let log = directory.join("start.log");
-    let output = File::create(&log).map_err(|error| format!("{}: {error}", log.display()))?;
-    let errors = output.try_clone().map_err(|error| format!("{}: {error}", log.display()))?;
-    let mut process = Command::new(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/proxy/start.sh"))
-        .arg(&venv)
-        .arg(port.to_string())
-        .arg(&directory)
-        .stdin(Stdio::piped())
-        .stdout(output)
-        .stderr(errors)
-        .spawn()
-        .map_err(|error| format!("tests/proxy/start.sh: {error}"))?;
-    let mut died = false;
-    let ready = wait_until(READY, || {
-        died = !matches!(process.try_wait(), Ok(None));
-        died || is_ready(port)
-    });
-    if died || !ready {
-        let tail = |file: &str| std::fs::read_to_string(directory.join(file)).unwrap_or_default();
-        return Err(format!(
-            "the proxy did not start (see {}):\n{}{}{}",
-            directory.display(),
-            tail("start.log"),
-            tail("upstream.log"),
-            tail("proxy.log")
-        ));
-    }
-    Ok(Proxy { url: format!("http://127.0.0.1:{port}"), venv, _process: process })
-}
-
-fn free_port() -> std::io::Result<u16> {
-    Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port())
-}
-
-fn is_ready(port: u16) -> bool {
-    let Ok(mut stream) = TcpStream::connect((Ipv4Addr::LOCALHOST, port)) else { return false };
-    let request = "GET /health/liveliness HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
-    let mut answer = String::new();
-    stream.set_read_timeout(Some(Duration::from_secs(10))).is_ok()
-        && stream.write_all(request.as_bytes()).is_ok()
-        && stream.read_to_string(&mut answer).is_ok()
-        && answer.starts_with("HTTP/1.1 200")
-}
+/// The models of the normalized and of the native route.
+const MODELS: [&str; 2] = ["local-coder", "remote-architect"];
 
 /// A world whose proxy is the real one, and whose checkout has a bug and a test that shows it.
-fn environment(role: &str) -> TestEnvironment {
-    let proxy = proxy();
-    let env = TestEnvironment::new(Wire::Chat, Vec::<Step>::new()).with_running_clock();
+fn environment(proxy: &Proxy, role: &str) -> TestEnvironment {
+    let env = TestEnvironment::new(Wire::Chat, Vec::<Step>::new());
     env.set("NISSE_LLM_BASE_URL", &proxy.url).set("NISSE_LLM_TOKEN", KEY).set("NISSE_ROLE_DELEGATE", role);
     let path = std::env::var("PATH").expect("PATH");
     // the proxy's own interpreter: one that needs nothing of the person's home
@@ -108,9 +36,21 @@ fn environment(role: &str) -> TestEnvironment {
     env
 }
 
+/// A brief whose requests meet these faults at the vendor, and the name under which the calls are counted.
+fn faulty(faults: &str) -> (String, String) {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let name = format!("case-{}", NEXT.fetch_add(1, Ordering::Relaxed));
+    (format!("test_stats.py fails: mend the median in stats.py. [vendor: {name} {faults}]"), name)
+}
+
+/// The data of each event of this kind.
+fn events(run: &Run, kind: &str) -> Vec<Value> {
+    run.json().into_iter().filter(|line| line["event"] == kind).map(|line| line["data"].clone()).collect()
+}
+
 #[test]
 fn the_catalog_is_the_proxys_own() {
-    let env = environment("local-coder");
+    let env = environment(start::open(), "local-coder");
     let run = env.run(&["models", "--json"]);
     let catalog = run.exits(0).stdout.clone();
     for fact in ["local-coder", "openai/scripted-coder", "remote-architect", "anthropic/claude-scripted"] {
@@ -123,13 +63,13 @@ fn the_catalog_is_the_proxys_own() {
 
 #[test]
 fn the_doctor_finds_nothing_wrong() {
-    let env = environment("remote-architect");
+    let env = environment(start::open(), "remote-architect");
     env.run(&["doctor", "--json"]).exits(0);
 }
 
 #[test]
 fn a_wrong_key_is_told_as_one() {
-    let env = environment("local-coder");
+    let env = environment(start::open(), "local-coder");
     env.set("NISSE_LLM_TOKEN", "sk-nobody");
     env.delegate(&[], "Mend the median.").exits(2);
 }
@@ -147,7 +87,7 @@ fn a_delegation_mends_a_bug_to_a_green_check_on_the_native_route() {
 }
 
 fn mend(role: &str, cost: f64) {
-    let env = environment(role);
+    let env = environment(start::open(), role);
     let base = env.checkout.git(&["rev-parse", "HEAD"]);
     let brief = "test_stats.py fails: mend the median in stats.py.";
     let result = env.delegate(&["--check", "python3 test_stats.py"], brief).ends(0, "handback");

@@ -40,7 +40,7 @@ fn its_commented_keys_are_all_keys() {
     let unset: Vec<_> = settings.shown().iter().filter(unset).map(|shown| shown.key.clone()).collect();
     assert!(unset.is_empty(), "{unset:?}");
     let declared = settings.shown().iter().filter(|shown| shown.key.starts_with("models.")).count();
-    assert_eq!(declared, 7);
+    assert_eq!(declared, 8);
 
     // and the built-in values that it names are the built-in values
     let built_in = Settings::load(

@@ -32,8 +32,19 @@ const MARK: &str = "NISSE_COMMAND";
 
 /// The shells that are running.
 static SHELLS: Mutex<BTreeSet<i32>> = Mutex::new(BTreeSet::new());
+/// The commands that are running, for an end at once.
+static RUNNING: Mutex<Vec<Descendants>> = Mutex::new(Vec::new());
 /// Numbers the marks of this process.
 static MARKS: AtomicU64 = AtomicU64::new(0);
+
+/// Kills the processes of all commands that are running, without a word and without waiting: for a process that ends at
+/// once itself.
+pub fn kill_all() {
+    let running = RUNNING.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    for descendants in running {
+        descendants.signal(Signal::KILL);
+    }
+}
 
 /// A command's processes, found anew at each look.
 #[derive(Clone, Debug)]
@@ -63,7 +74,9 @@ impl Descendants {
         let since = procfs::Process::of(shell).map_or(0, |process| process.started);
         #[cfg(not(target_os = "linux"))]
         let since = 0;
-        Ok((started, Self { shell, mark, started: since }))
+        let descendants = Self { shell, mark, started: since };
+        RUNNING.lock().unwrap_or_else(PoisonError::into_inner).push(descendants.clone());
+        Ok((started, descendants))
     }
 
     /// Those that are alive.
@@ -131,6 +144,7 @@ impl Descendants {
 
     /// The shell is collected: its process id means nothing any more.
     pub(super) fn forget(&self) {
+        RUNNING.lock().unwrap_or_else(PoisonError::into_inner).retain(|other| other.shell != self.shell);
         SHELLS.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.shell);
     }
 

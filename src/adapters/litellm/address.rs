@@ -1,5 +1,7 @@
 //! The proxy's address: given with or without a slash at its end and with or without `/v1`, all meaning the same.
 
+use std::net::IpAddr;
+
 use reqwest::Url;
 
 use super::Error;
@@ -33,6 +35,13 @@ impl Address {
         Ok(Self(root))
     }
 
+    /// Whether it is this machine itself, which no system proxy can reach for us.
+    pub(super) fn is_loopback(&self) -> bool {
+        let host = self.0.host_str().unwrap_or_default();
+        let ip: Result<IpAddr, _> = host.trim_matches(['[', ']']).parse();
+        ip.map_or(host == "localhost", |ip| ip.is_loopback())
+    }
+
     /// The address of a path such as `/v1/models`.
     pub(super) fn at(&self, path: &str) -> String {
         format!("{}{path}", self.0.as_str().trim_end_matches('/'))
@@ -49,6 +58,17 @@ mod tests {
             assert_eq!(Address::new(given).unwrap().at("/v1/models"), "http://p:4000/v1/models");
         }
         assert_eq!(Address::new("https://h/lite/v1/").unwrap().at("/model/info"), "https://h/lite/model/info");
+    }
+
+    #[test]
+    fn this_machine_is_told_from_others() {
+        let is_loopback = |given| Address::new(given).unwrap().is_loopback();
+        assert!(
+            ["http://127.0.0.1:4000/v1", "http://[::1]:4000", "http://localhost:4000"].into_iter().all(is_loopback)
+        );
+        assert!(
+            !["http://10.0.0.1:4000", "https://localhost.example", "http://[fe80::1]"].into_iter().any(is_loopback)
+        );
     }
 
     #[test]

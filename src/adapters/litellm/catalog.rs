@@ -12,6 +12,7 @@ use super::json;
 use crate::domain::{
     caps::Money,
     model::{Prices, Route},
+    reasoning::Reasoning,
 };
 
 /// Names that the proxy lists for keys of teams and that are no models.
@@ -52,6 +53,8 @@ pub struct Entry {
     pub parallel: Option<bool>,
     /// Reasons before it answers.
     pub reasoning: Option<bool>,
+    /// How much it is asked to reason, as the configuration declares.
+    pub effort: Reasoning,
     /// What it is for, as the proxy says (`chat`, `embedding`).
     pub mode: Option<String>,
     /// Prices per token.
@@ -129,6 +132,12 @@ impl Catalog {
                 })
                 .max_by_key(|entry| entry.alias.len())
         })
+    }
+
+    /// Every alias, in the proxy's order.
+    #[must_use]
+    pub fn aliases(&self) -> Vec<String> {
+        self.entries.iter().map(|entry| entry.alias.clone()).collect()
     }
 
     /// Up to three aliases like an unknown one, the nearest first.
@@ -270,6 +279,7 @@ fn deployment(described: &Value) -> Option<Entry> {
         tool_choice: ability("supports_tool_choice"),
         parallel: ability("supports_parallel_function_calling"),
         reasoning: ability("supports_reasoning"),
+        effort: Reasoning::Off,
         mode: text(info, "mode"),
         prices: Prices {
             input: price("input_cost_per_token"),

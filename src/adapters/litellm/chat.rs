@@ -16,7 +16,7 @@ use super::{
     json::{self, Object},
 };
 use crate::{
-    domain::message::Call,
+    domain::{message::Call, reasoning::Reasoning},
     ports::llm::{AssistantPart, Error, Message, Request},
 };
 
@@ -37,6 +37,9 @@ pub fn body(request: &Request) -> Result<String, Error> {
     if !request.fallbacks {
         body.put("disable_fallbacks", true);
     }
+    if request.reasoning != Reasoning::Off {
+        body.put("reasoning_effort", request.reasoning.as_str());
+    }
     if !request.tools.is_empty() {
         let tools: Vec<String> = request
             .tools
@@ -51,7 +54,9 @@ pub fn body(request: &Request) -> Result<String, Error> {
             })
             .collect();
         body.raw("tools", &json::array(&tools));
-        if request.require_call && request.model.tool_choice {
+        // where the proxy makes thinking of the effort, its vendor refuses a forced call beside it
+        let thinks = request.reasoning != Reasoning::Off && request.model.provider == "anthropic";
+        if request.require_call && request.model.tool_choice && !thinks {
             body.put("tool_choice", "required");
         }
     }

@@ -2,6 +2,7 @@
 
 use std::{
     collections::HashMap,
+    fmt::Write as _,
     path::PathBuf,
     sync::{PoisonError, RwLock},
     time::Duration,
@@ -27,7 +28,12 @@ use super::{
     stream::{self, Assembly, Limits, unreadable},
 };
 use crate::{
-    domain::{caps::Money, message::Reply, model::Route, upstream::Trouble},
+    domain::{
+        caps::Money,
+        message::Reply,
+        model::{Prices, Route},
+        upstream::Trouble,
+    },
     ports::{
         BoxFuture,
         llm::{self, Deltas, Llm, Request},
@@ -54,6 +60,9 @@ pub struct Settings {
     pub idle: Duration,
     /// A file with further certificate authorities in PEM form, trusted beside the system's.
     pub extra_ca: Option<PathBuf>,
+    /// How a person knows the HTTP proxy that the way to the address may lead through, as `HTTP_PROXY=http://gate:3128`;
+    /// told where nothing is reached. The client finds it in the environment by itself.
+    pub through: Option<String>,
 }
 
 impl Settings {
@@ -66,6 +75,7 @@ impl Settings {
             first_byte: Duration::from_mins(5),
             idle: Duration::from_mins(2),
             extra_ca: None,
+            through: None,
         }
     }
 }
@@ -78,9 +88,19 @@ pub struct Proxy {
     /// The token once more, as the native route wants it.
     api_key: HeaderValue,
     limits: Limits,
+    through: Option<String>,
     http: reqwest::Client,
-    /// Backing models by the deployment's id, from the last catalog.
-    backings: RwLock<HashMap<String, String>>,
+    /// From the last catalog.
+    known: RwLock<Known>,
+}
+
+/// What the catalog tells of whoever answers.
+#[derive(Debug, Default)]
+struct Known {
+    /// Backing models by the deployment's id.
+    backings: HashMap<String, String>,
+    /// Prices by alias.
+    prices: HashMap<String, Prices>,
 }
 
 impl Proxy {
@@ -110,6 +130,9 @@ impl Proxy {
             // a redirect would carry the token to wherever it points
             .redirect(reqwest::redirect::Policy::none())
             .retry(reqwest::retry::never());
+        if address.is_loopback() {
+            builder = builder.no_proxy();
+        }
         if let Some(path) = settings.extra_ca {
             let pem = std::fs::read(&path).map_err(|source| Error::CaFile { path: path.clone(), source })?;
             match reqwest::Certificate::from_pem_bundle(&pem) {
@@ -122,8 +145,9 @@ impl Proxy {
             token,
             api_key,
             limits: Limits { first_byte: settings.first_byte, idle: settings.idle },
+            through: settings.through,
             http: builder.build().map_err(|source| Error::Client { source })?,
-            backings: RwLock::default(),
+            known: RwLock::default(),
         })
     }
 
@@ -166,7 +190,8 @@ impl Proxy {
             catalog.add_fallbacks(&answer);
         }
         catalog.notes.extend(notes);
-        *self.backings.write().unwrap_or_else(PoisonError::into_inner) = catalog.backings();
+        let prices = catalog.entries.iter().map(|entry| (entry.alias.clone(), entry.prices.clone())).collect();
+        *self.known.write().unwrap_or_else(PoisonError::into_inner) = Known { backings: catalog.backings(), prices };
         Ok(catalog)
     }
 
@@ -213,7 +238,7 @@ impl Proxy {
         let response = self.send(request, &url, body, started).await?;
         let headers = response.headers().clone();
         let answered = answered_by(&headers, &request.model, |id| {
-            self.backings.read().unwrap_or_else(PoisonError::into_inner).get(id).cloned()
+            self.known.read().unwrap_or_else(PoisonError::into_inner).backings.get(id).cloned()
         });
         if answered.fallback && !request.fallbacks {
             let message =
@@ -227,6 +252,12 @@ impl Proxy {
         // a stream's headers leave before its cost is known and say 0 or nothing
         let told = header(&headers, "x-litellm-response-cost").and_then(|cost| cost.parse::<f64>().ok());
         reply.cost = reply.cost.or_else(|| told.filter(|cost| *cost > 0.0).and_then(Money::from_usd));
+        if reply.answered_by.fallback && reply.cost.is_none() {
+            // the task knows the prices of the model that it asked, and no other's
+            let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+            let prices = known.prices.get(&reply.answered_by.alias);
+            reply.cost = prices.zip(reply.usage).and_then(|(prices, usage)| prices.cost(&usage));
+        }
         Ok(reply)
     }
 
@@ -264,7 +295,10 @@ impl Proxy {
         stream::read(response.bytes_stream(), self.limits, started, assembly, deltas).await
     }
 
-    fn cleaned(&self, error: llm::Error) -> llm::Error {
+    fn cleaned(&self, mut error: llm::Error) -> llm::Error {
+        if let (Trouble::Unreachable, Some(through)) = (error.trouble, &self.through) {
+            let _ = write!(error.message, "; the way leads through {through}, save to what NO_PROXY names");
+        }
         cleaned(error, self.token.expose_secret())
     }
 }

@@ -6,6 +6,7 @@ use crate::{
     domain::{
         message::Call,
         model::{PinnedModel, Prices, Route},
+        reasoning::Reasoning,
     },
     ports::llm::{Answer, AssistantPart, Message, Request, ToolSchema},
 };
@@ -20,6 +21,7 @@ pub(super) fn empty(route: Route) -> Request {
         window: 8192,
         max_output: 1024,
         tool_choice: false,
+        reasoning: Reasoning::Off,
         prices: Prices::default(),
     };
     Request {
@@ -30,6 +32,7 @@ pub(super) fn empty(route: Route) -> Request {
         tools: Vec::new(),
         messages: Vec::new(),
         max_output: 1024,
+        reasoning: Reasoning::Off,
         require_call: false,
         fallbacks: false,
         vendor_ids: vec!["old".to_owned()],

@@ -11,7 +11,7 @@ use std::{path::PathBuf, time::Duration};
 use reqwest::header::HeaderMap;
 use serde_json::Value;
 
-use super::{header, json};
+use super::{budget, header, json};
 use crate::{domain::upstream::Trouble, ports::llm};
 
 /// Why a [`Proxy`](super::Proxy) could not be made: all of it is wrong configuration.
@@ -100,6 +100,7 @@ pub(super) fn from_response(status: u16, headers: &HeaderMap, body: &str, url: &
         text if is_vendors_key(status, &wire) => {
             format!("HTTP {status}: the vendor refuses the proxy's own credentials: {text}")
         }
+        text if trouble == Trouble::BudgetGone => format!("HTTP {status}: {}: {text}", budget::used_up(&text)),
         text => format!("HTTP {status}: {text}"),
     };
     let retry_after = retry_after(headers).or_else(|| told_in_text(trouble, &wire.text));

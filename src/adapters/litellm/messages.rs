@@ -34,6 +34,10 @@ pub fn body(request: &Request) -> Result<String, Error> {
     if !request.fallbacks {
         body.put("disable_fallbacks", true);
     }
+    let thinking = request.reasoning.budget(request.max_output);
+    if let Some(budget) = thinking {
+        body.raw("thinking", &format!(r#"{{"type":"enabled","budget_tokens":{budget}}}"#));
+    }
     if !request.system.is_empty() {
         let mut system = text_block(&request.system);
         system.raw("cache_control", MARK);
@@ -55,8 +59,9 @@ pub fn body(request: &Request) -> Result<String, Error> {
             })
             .collect();
         body.raw("tools", &json::array(&tools));
-        // the vendor refuses a forced call together with thinking, which the proxy's configuration may have turned on
-        if request.require_call && request.model.tool_choice && !has_reasoning(request) {
+        // the vendor refuses a forced call together with thinking, which the proxy's configuration too may have turned on
+        let thinks = thinking.is_some() || has_reasoning(request);
+        if request.require_call && request.model.tool_choice && !thinks {
             body.raw("tool_choice", r#"{"type":"any"}"#);
         }
     }

@@ -14,6 +14,7 @@
 
 mod address;
 mod answered;
+mod budget;
 pub mod catalog;
 pub mod chat;
 mod client;
@@ -29,7 +30,7 @@ mod stream;
 pub use catalog::{Catalog, Deployment, Entry};
 pub use client::{Proxy, Settings};
 pub use error::Error;
-pub use overrides::{Override, PinError};
+pub use overrides::{Instead, Override, PinError, listed};
 
 use reqwest::header::HeaderMap;
 

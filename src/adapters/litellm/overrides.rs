@@ -1,7 +1,12 @@
 //! What a person declares over the catalog, and a model pinned from both.
 
+use std::fmt;
+
 use super::catalog::{Catalog, Entry, route_of};
-use crate::domain::model::{PinnedModel, Prices, Route};
+use crate::domain::{
+    model::{PinnedModel, Prices, Route},
+    reasoning::Reasoning,
+};
 
 /// What the configuration declares of an alias (`[models."alias"]`); what is absent stays as the proxy says.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -16,6 +21,8 @@ pub struct Override {
     pub max_output_tokens: Option<u64>,
     /// Takes `tool_choice`.
     pub tool_choice: Option<bool>,
+    /// How much it is asked to reason.
+    pub reasoning: Option<Reasoning>,
     /// Prices per token; each alone.
     pub prices: Prices,
 }
@@ -24,12 +31,12 @@ pub struct Override {
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum PinError {
     /// The proxy does not list it to this key.
-    #[error("the proxy offers no model {alias:?} to this key{}", suggestion(near))]
+    #[error("the proxy offers no model {alias:?} to this key; {}", instead)]
     Unknown {
         /// What was asked for.
         alias: String,
-        /// Names like it that there are.
-        near: Vec<String>,
+        /// What there is instead.
+        instead: Instead,
     },
     /// Nobody says how much it reads.
     #[error("the input window of {alias:?} is unknown: declare `max_input_tokens` under [models.{alias:?}]")]
@@ -45,9 +52,37 @@ pub enum PinError {
     },
 }
 
-fn suggestion(near: &[String]) -> String {
-    if near.is_empty() { String::new() } else { format!("; there are {}", near.join(", ")) }
+/// What a key may use instead of a model that it may not.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Instead {
+    /// Names like the one asked for, the nearest first.
+    Near(Vec<String>),
+    /// Where none is like it, every name, in the proxy's order.
+    Any(Vec<String>),
 }
+
+impl fmt::Display for Instead {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Near(names) => write!(f, "near it are {}", names.join(", ")),
+            Self::Any(names) => write!(f, "it may use {}", listed(names)),
+        }
+    }
+}
+
+/// Names of models in a list that stays short.
+#[must_use]
+pub fn listed(offered: &[String]) -> String {
+    let named = offered.iter().take(LISTED).map(String::as_str).collect::<Vec<_>>().join(", ");
+    match offered.len().checked_sub(LISTED) {
+        _ if offered.is_empty() => "none at all".to_owned(),
+        None | Some(0) => named,
+        Some(more) => format!("{named} and {more} more"),
+    }
+}
+
+/// How many names a message lists.
+const LISTED: usize = 12;
 
 impl Catalog {
     /// Applies what the configuration declares of an alias. One that the proxy does not list is added, since hidden
@@ -63,15 +98,17 @@ impl Catalog {
         self.entry(alias).declare(declared);
     }
 
-    /// The model behind an alias as a task pins it. `max_output` is the ceiling that the settings ask for.
+    /// The model behind an alias as a task pins it. `max_output` is the ceiling that the settings ask for; what the model
+    /// may take to reason comes on top.
     ///
     /// # Errors
     /// The alias is unknown, or nobody says its window or its provider.
     pub fn pin(&self, alias: &str, max_output: u64) -> Result<PinnedModel, PinError> {
         let named = alias.to_owned();
         let Some(entry) = self.find(alias) else {
-            let near = self.near(alias).into_iter().map(str::to_owned).collect();
-            return Err(PinError::Unknown { alias: named, near });
+            let near: Vec<String> = self.near(alias).into_iter().map(str::to_owned).collect();
+            let instead = if near.is_empty() { Instead::Any(self.aliases()) } else { Instead::Near(near) };
+            return Err(PinError::Unknown { alias: named, instead });
         };
         let Some(route) = entry.route else { return Err(PinError::NoProvider { alias: named }) };
         let Some(window) = entry.max_input_tokens else { return Err(PinError::NoWindow { alias: named }) };
@@ -81,11 +118,19 @@ impl Catalog {
             provider: entry.provider.clone().unwrap_or_else(|| "unknown".to_owned()),
             route,
             window,
-            max_output: entry.max_output_tokens.map_or(max_output, |limit| limit.min(max_output)),
+            max_output: ceiling(max_output.saturating_add(entry.effort.tokens()), entry.max_output_tokens, window),
             tool_choice: entry.tool_choice == Some(true),
+            reasoning: entry.effort,
             prices: entry.prices.clone(),
         })
     }
+}
+
+/// The ceiling asked for, within the model's limit, and such that the window keeps room for input: of a declared limit
+/// at most half the window, and a third where nobody declares one.
+fn ceiling(wanted: u64, limit: Option<u64>, window: u64) -> u64 {
+    let most = limit.map_or(window / 3, |limit| limit.min(window / 2));
+    wanted.min(most).max(1)
 }
 
 impl Entry {
@@ -104,6 +149,7 @@ impl Entry {
         self.max_input_tokens = declared.max_input_tokens.or(self.max_input_tokens);
         self.max_output_tokens = declared.max_output_tokens.or(self.max_output_tokens);
         self.tool_choice = declared.tool_choice.or(self.tool_choice);
+        self.effort = declared.reasoning.unwrap_or(self.effort);
         let prices = &declared.prices;
         self.prices = Prices {
             input: prices.input.or(self.prices.input),
@@ -116,6 +162,7 @@ impl Entry {
         said("max_input_tokens", declared.max_input_tokens.is_some());
         said("max_output_tokens", declared.max_output_tokens.is_some());
         said("tool_choice", declared.tool_choice.is_some());
+        said("reasoning", declared.reasoning.is_some());
         said("prices", *prices != Prices::default());
         if !told.is_empty() {
             self.notes.push(format!("declared in the configuration: {}", told.join(", ")));

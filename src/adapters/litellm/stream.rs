@@ -356,11 +356,24 @@ mod tests {
         let text = r#"{"delta":{"content":"Hello"}}"#;
         let end = r#"{"delta":{},"finish_reason":"stop"}"#;
         let call = r#"{"index":0,"id":"a","function":{"name":"one","arguments":"{}"}}"#;
+        let counted = |details: &str| {
+            let usage = format!(r#"{{"prompt_tokens":9,"completion_tokens":5,{details}}}"#);
+            format!("data: {{\"choices\":[],\"usage\":{usage}}}\n\ndata: [DONE]")
+        };
+        let estimated = counted(r#""completion_tokens_details":{"reasoning_tokens":0,"text_tokens":5}"#);
+        let told =
+            counted(r#""completion_tokens_details":{"text_tokens":5},"prompt_tokens_details":{"cached_tokens":0}"#);
         for (body, wanted) in [
             (choices(&[text, end]).replace("data: [DONE]\n\n", ""), Trouble::Cut),
             (choices(&[text]), Trouble::Cut),
             (choices(&[text, end]) + "never read", Trouble::Stopped), // whole
-            (fragments(&[call], "stop"), Trouble::Cut),
+            // whole calls under a stop: a server's own word, unless the proxy has counted the tokens
+            (fragments(&[call], "stop"), Trouble::Stopped),
+            (fragments(&[call], "stop").replace("data: [DONE]", &told), Trouble::Stopped),
+            (fragments(&[call], "stop").replace("data: [DONE]", &estimated), Trouble::Cut),
+            (fragments(&[call], "tool_calls").replace("data: [DONE]", &estimated), Trouble::Stopped),
+            (fragments(&[&call.replace("{}", "")], "stop"), Trouble::Cut),
+            (fragments(&[&call.replace("{}", "[1]")], "stop"), Trouble::Cut),
             (choices(&[text, r#"{"delta":{},"finish_reason":"error"}"#]), Trouble::Cut),
             (format!("data: {{\"choices\":[{text}]}}\n\ndata: {{\"choi"), Trouble::Cut),
             (String::new(), Trouble::Overloaded),

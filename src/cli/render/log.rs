@@ -1,37 +1,52 @@
 //! `nisse log`: the list of tasks, and one task's story.
 
-use anstream::adapter::strip_str;
+use clap::builder::styling::{AnsiColor, Effects, Style};
 
-use super::{Manner, data, first_line, grouped, json, moment, span, story};
+use super::{Manner, data, first_line, grouped, json, live::wrap, moment, plain, say, span, story, try_data};
 use crate::{
+    cli::error::Report,
     commands::log::Listed,
-    domain::{event::Event, task::Task},
+    domain::{
+        event::{Event, EventKind, ResultStatus},
+        message::Part,
+        outcome::Outcome,
+        task::Task,
+    },
 };
 
-/// The list of tasks.
-pub fn list(manner: Manner, tasks: &[Listed]) {
+/// Columns of the story's text, beside the times.
+const TEXT: usize = 88;
+const BOLD: Style = Style::new().effects(Effects::BOLD);
+const DIM: Style = Style::new().effects(Effects::DIMMED);
+
+/// The list of tasks, and what is wrong with those that cannot be read.
+pub fn list(manner: Manner, tasks: &[Listed], corrupt: &[Report]) {
+    corrupt.iter().flat_map(Report::lines).for_each(|line| say(manner, &line));
     if manner.json {
-        data(manner, &serde_json::json!({"v": 1, "type": "log", "tasks": tasks}).to_string());
+        let corrupt: Vec<_> = corrupt.iter().map(|report| &report.message).collect();
+        data(manner, &serde_json::json!({"v": 1, "type": "log", "tasks": tasks, "corrupt": corrupt}).to_string());
         return;
     }
     for task in tasks {
         let cost = task.cost_usd.map_or_else(String::new, |usd| format!("  ${usd:.4}"));
+        let turns = if task.turns == 1 { "1 turn".to_owned() } else { format!("{} turns", task.turns) };
         data(
             manner,
             &format!(
-                "{}  {}  {:<11}  {} turns  {} tokens{cost}  {}",
+                "{}  {}  {}{:<11}{:#}  {turns:>8}  {:>9} tokens{cost}  {}",
                 task.task.short(),
                 moment(task.begun_ms),
+                colour(task.outcome),
                 task.outcome,
-                task.turns,
+                colour(task.outcome),
                 grouped(task.tokens),
-                first_line(&task.brief, 60)
+                plain(&first_line(&task.brief, 60))
             ),
         );
     }
 }
 
-/// One task's events.
+/// One task's story, or with `--json` its events in one document.
 pub fn one(manner: Manner, task: &Task, events: &[Event]) {
     if manner.json {
         let events: Vec<_> = events.iter().map(json::event).collect();
@@ -42,11 +57,149 @@ pub fn one(manner: Manner, task: &Task, events: &[Event]) {
         data(manner, &document.to_string());
         return;
     }
-    data(manner, &format!("task {}  branch {}", task.id, task.started.branch));
+    let mut teller = Teller::new(manner);
     for event in events {
-        for (index, line) in story::lines(event).into_iter().enumerate() {
-            let at = if index == 0 { span(event.spent_ms) } else { String::new() };
-            data(manner, &format!("{at:>12}  {}", strip_str(&line)));
+        if !teller.tell(event) {
+            return;
         }
     }
+    teller.end(task);
+}
+
+/// Tells a task's events one after the other.
+pub struct Teller {
+    manner: Manner,
+    turn: u32,
+}
+
+impl Teller {
+    /// Nothing is told yet.
+    #[must_use]
+    pub fn new(manner: Manner) -> Self {
+        Self { manner, turn: 0 }
+    }
+
+    /// Tells an event; false if nobody listens any more.
+    pub fn tell(&mut self, event: &Event) -> bool {
+        if self.manner.json {
+            return try_data(self.manner, &json::event(event).to_string()).is_ok();
+        }
+        self.lines(event).iter().all(|line| try_data(self.manner, line).is_ok())
+    }
+
+    /// What there is to do about the task now.
+    pub fn end(&self, task: &Task) {
+        if self.manner.json {
+            return;
+        }
+        let way_on = match task.outcome() {
+            Some(Outcome::Ended { .. }) => return,
+            Some(Outcome::Paused { .. }) => format!("it goes on with: nisse resume {}", task.id),
+            None => format!("nobody works on it; it goes on with: nisse resume {}", task.id),
+        };
+        data(self.manner, &format!("\n{way_on}"));
+    }
+
+    fn lines(&mut self, event: &Event) -> Vec<String> {
+        let mut told = Vec::new();
+        match &event.kind {
+            EventKind::TaskStarted(started) => {
+                told.push(format!("{BOLD}task {}{BOLD:#}", event.task));
+                told.push(format!("branch {}, begun {}", plain(&started.branch), moment(event.at_ms)));
+                told.extend(story::lines(event).iter().take(1).map(|line| plain(line)));
+                told.push(String::new());
+                told.extend(folded(&started.brief));
+                return told;
+            }
+            EventKind::RequestSent { turn, .. } => {
+                if *turn != self.turn {
+                    self.turn = *turn;
+                    told.extend([String::new(), format!("{BOLD}turn {turn}{BOLD:#}")]);
+                }
+                if !self.manner.verbose {
+                    return told;
+                }
+                told.extend(timed(event, story::lines(event)));
+            }
+            EventKind::ReplyReceived { reply, .. } => {
+                let mut words = Vec::new();
+                for part in &reply.parts {
+                    match part {
+                        Part::Text(text) => words.extend(folded(text)),
+                        Part::Call(call) => words.push(format!("→ {}", plain(&story::shown_call(call)))),
+                        Part::Reasoning(_) => {}
+                    }
+                }
+                words.extend(story::remarks(reply));
+                told.extend(timed(event, words));
+            }
+            EventKind::ToolResult(result) => {
+                let style = match result.status {
+                    ResultStatus::Done => DIM,
+                    ResultStatus::Failed | ResultStatus::Refused | ResultStatus::Unreadable => {
+                        Style::new().fg_color(Some(AnsiColor::Red.into()))
+                    }
+                    ResultStatus::NotRun => Style::new().fg_color(Some(AnsiColor::Yellow.into())),
+                };
+                let lines = if self.manner.verbose {
+                    result.content.lines().map(|line| format!("    {}", plain(line))).collect()
+                } else {
+                    story::lines(event).iter().map(|line| plain(line)).collect::<Vec<_>>()
+                };
+                let lines = lines.iter().map(|line| format!("{style}{line}{style:#}")).collect();
+                told.extend(timed(event, lines));
+            }
+            EventKind::TaskPaused { .. } | EventKind::TaskEnded { .. } => {
+                told.push(String::new());
+                told.extend(timed(event, story::lines(event)));
+            }
+            EventKind::SpanStarted { .. }
+            | EventKind::WorktreeReady { .. }
+            | EventKind::RequestEnded { .. }
+            | EventKind::RequestWithheld { .. }
+            | EventKind::ContextEvicted { .. }
+            | EventKind::Nudged { .. }
+            | EventKind::IntentOpened { .. }
+            | EventKind::IntentSettled { .. }
+            | EventKind::IntentAbandoned { .. }
+            | EventKind::EndingAccepted { .. }
+            | EventKind::CheckRan { .. }
+            | EventKind::TurnEnded { .. }
+            | EventKind::GateAnswered { .. }
+            | EventKind::Recovered { .. } => {
+                let lines = story::lines(event).iter().map(|line| plain(line)).collect();
+                told.extend(timed(event, lines));
+            }
+        }
+        told
+    }
+}
+
+/// The lines beside the active time at which the event came.
+fn timed(event: &Event, lines: Vec<String>) -> Vec<String> {
+    let at = span(event.spent_ms);
+    let beside = |(index, line): (usize, String)| {
+        let at = if index == 0 { at.as_str() } else { "" };
+        format!("{DIM}{at:>11}{DIM:#}  {line}")
+    };
+    lines.into_iter().enumerate().map(beside).collect()
+}
+
+/// A text of several lines, each folded to the story's width.
+fn folded(text: &str) -> Vec<String> {
+    text.trim()
+        .lines()
+        .flat_map(|line| wrap(&plain(line), TEXT))
+        .map(|line| line.trim_end().to_owned())
+        .filter(|line| !line.is_empty())
+        .collect()
+}
+
+fn colour(outcome: &str) -> Style {
+    let colour = match outcome {
+        "handback" => AnsiColor::Green,
+        "failed" | "capped" => AnsiColor::Red,
+        _ => AnsiColor::Yellow,
+    };
+    Style::new().fg_color(Some(colour.into()))
 }

@@ -7,10 +7,13 @@ pub mod demo;
 pub mod diff;
 pub mod doctor;
 pub mod json;
+pub mod live;
 pub mod log;
 pub mod models;
 pub mod progress;
 pub mod result;
+pub mod schema;
+mod status;
 pub mod story;
 mod table;
 
@@ -19,10 +22,14 @@ use std::io::{IsTerminal as _, Write as _};
 use anstream::{AutoStream, ColorChoice};
 
 use super::{args::Common, error::Report};
-use crate::domain::{id::TaskId, task::Task};
+use crate::{
+    commands::settings::Environment,
+    domain::{id::TaskId, task::Task},
+};
 
 /// How the person wants to be spoken to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a wish of its own")]
 pub struct Manner {
     /// JSON on standard output.
     pub json: bool,
@@ -32,26 +39,34 @@ pub struct Manner {
     pub quiet: bool,
     /// More on standard error.
     pub verbose: bool,
+    /// The terminal can move its cursor.
+    pub moves_cursor: bool,
 }
 
 impl Manner {
     /// As the command line asks for.
     #[must_use]
-    pub fn of(common: &Common) -> Self {
+    pub fn of(common: &Common, environment: &Environment) -> Self {
         let color = match common.color {
             clap::ColorChoice::Auto => ColorChoice::Auto,
             clap::ColorChoice::Always => ColorChoice::Always,
             clap::ColorChoice::Never => ColorChoice::Never,
         };
-        Self { json: common.json, color, quiet: common.quiet, verbose: common.verbose }
+        let moves_cursor = environment.get("TERM").is_some_and(|term| term != "dumb");
+        Self { json: common.json, color, quiet: common.quiet, verbose: common.verbose, moves_cursor }
     }
 }
 
 /// Writes a line of data. A reader that has gone away is no reason to stop the work.
 pub fn data(manner: Manner, line: &str) {
+    let _ = try_data(manner, line);
+}
+
+/// Writes a line of data, where there is nothing to do if nobody reads it.
+pub fn try_data(manner: Manner, line: &str) -> std::io::Result<()> {
     let mut out = AutoStream::new(std::io::stdout(), manner.color);
-    let _ = writeln!(out, "{line}");
-    let _ = out.flush();
+    writeln!(out, "{line}")?;
+    out.flush()
 }
 
 /// Writes a line for a person, whatever the manner.
@@ -76,16 +91,6 @@ pub fn error(manner: Manner, report: &Report) {
     for line in report.lines() {
         say(manner, &line);
     }
-}
-
-/// Says after a panic that it is a bug of ours, and that the log is whole.
-pub fn bug() {
-    let mut out = std::io::stderr();
-    let _ = writeln!(
-        out,
-        "error: this is a bug in nisse, not in your work\n  nothing is lost: `nisse resume` goes on from the last event\n  \
-         please report it with the lines above"
-    );
 }
 
 /// Writes a document of data.
@@ -125,6 +130,11 @@ pub fn on_terminal() -> bool {
 /// `text` without control characters: much of it was written by others, and must not steer a terminal.
 fn plain(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+}
+
+/// `text` in its lines, each [plain]; tabs stay.
+fn screen(text: &str) -> String {
+    text.lines().map(|line| line.split('\t').map(plain).collect::<Vec<_>>().join("\t") + "\n").collect()
 }
 
 /// A number with its thousands apart: `12,345`.

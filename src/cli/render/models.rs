@@ -3,7 +3,10 @@
 use std::fmt::Write as _;
 
 use super::{plain, table::Table};
-use crate::commands::models::{Report, Row};
+use crate::{
+    commands::models::{Report, Row},
+    domain::reasoning::Reasoning,
+};
 
 /// The whole report as text.
 #[must_use]
@@ -17,8 +20,10 @@ pub fn text(report: &Report) -> String {
         "OUTPUT",
         "TOOLS",
         "TOOL CHOICE",
+        "REASONING",
         "$/M IN",
         "$/M OUT",
+        "$/M CACHE R/W",
         "ROLES",
     ]);
     for row in &report.models {
@@ -58,6 +63,10 @@ fn cells(row: &Row) -> Vec<String> {
     let told = |value: Option<String>| value.map_or_else(|| "?".to_owned(), |value| plain(&value));
     let ability = |value: Option<bool>| told(value.map(|can| if can { "yes" } else { "no" }.to_owned()));
     let price = |value: Option<f64>| told(value.map(|usd| format!("{:.2}", usd * 1e6)));
+    let cached = match (row.cache_read_cost_per_token, row.cache_write_cost_per_token) {
+        (None, None) => "?".to_owned(),
+        (read, write) => format!("{}/{}", price(read), price(write)),
+    };
     let roles: Vec<&str> = row.roles.iter().map(|role| role.as_str()).collect();
     vec![
         plain(&row.alias),
@@ -68,8 +77,20 @@ fn cells(row: &Row) -> Vec<String> {
         told(row.max_output_tokens.map(|limit| limit.to_string())),
         ability(row.tools),
         ability(row.tool_choice),
+        reasoning(row),
         price(row.input_cost_per_token),
         price(row.output_cost_per_token),
+        cached,
         roles.join(" "),
     ]
+}
+
+/// Whether it can, and how much it is asked to.
+fn reasoning(row: &Row) -> String {
+    match (row.reasoning_effort, row.reasoning) {
+        (Reasoning::Off, Some(true)) => "yes".to_owned(),
+        (Reasoning::Off, Some(false)) => "no".to_owned(),
+        (Reasoning::Off, None) => "?".to_owned(),
+        (effort, _) => effort.to_string(),
+    }
 }

@@ -1,29 +1,30 @@
-//! Progress on standard error: one live line on a terminal, one plain line a turn elsewhere.
+//! Progress on standard error: one live line on a terminal, with the model's words dimmed above it; elsewhere one plain
+//! line a turn. Whatever runs for long is named with its time on both.
 
 use std::{
-    fmt::Write as _,
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant},
 };
 
-use indicatif::{ProgressBar, ProgressStyle};
+use anstream::{AutoStream, ColorChoice, adapter::strip_str};
 
 use super::{
-    Manner, first_line, grouped, on_terminal, say, span,
+    Manner, first_line, live, on_terminal, plain, say,
+    status::{Status, spent},
     story::{self, shown_call},
 };
 use crate::{
     domain::{
         event::{Event, EventKind},
-        intent::IntentKind,
+        id::TaskId,
         task::Task,
     },
     log::Subscriber,
     ports::llm::Delta,
 };
 
-/// A command that runs longer is named with its time.
-const LONG: Duration = Duration::from_secs(10);
+/// How often the live line is drawn anew.
+const TICK: Duration = Duration::from_millis(100);
 const DIM: &str = "\x1b[2m";
 const PLAIN: &str = "\x1b[0m";
 
@@ -31,27 +32,41 @@ const PLAIN: &str = "\x1b[0m";
 #[derive(Clone)]
 pub struct Progress {
     manner: Manner,
-    bar: Option<ProgressBar>,
-    /// Streamed text that has no line end yet.
-    partial: Arc<Mutex<String>>,
-    /// What runs now, and since when: for the plain form's word on long silences.
-    running: Arc<Mutex<Option<String>>>,
+    /// There is a live line; else there are plain lines alone.
+    live: bool,
+    color: bool,
+    state: Arc<Mutex<State>>,
+}
+
+struct State {
+    status: Status,
+    task: Option<TaskId>,
+    /// Streamed text that fills no line yet.
+    partial: String,
+    finished: bool,
 }
 
 impl Progress {
     /// Shows nothing yet.
     #[must_use]
     pub fn new(manner: Manner) -> Self {
-        let live = on_terminal() && !manner.quiet && manner.color != anstream::ColorChoice::Never;
-        let bar = live.then(|| {
-            let bar = ProgressBar::new_spinner();
-            if let Ok(style) = ProgressStyle::with_template("{spinner} {wide_msg} {elapsed}") {
-                bar.set_style(style);
-            }
-            bar.enable_steady_tick(Duration::from_millis(120));
-            bar
-        });
-        Self { manner, bar, partial: Arc::default(), running: Arc::default() }
+        // JSON on the same screen would be written over the live line
+        let shared = manner.json && std::io::IsTerminal::is_terminal(&std::io::stdout());
+        let choice = match manner.color {
+            ColorChoice::Auto => AutoStream::choice(&std::io::stderr()),
+            chosen => chosen,
+        };
+        Self {
+            manner,
+            live: on_terminal() && manner.moves_cursor && !manner.quiet && !shared,
+            color: choice != ColorChoice::Never,
+            state: Arc::new(Mutex::new(State {
+                status: Status::new(Instant::now()),
+                task: None,
+                partial: String::new(),
+                finished: false,
+            })),
+        }
     }
 
     /// Watches a task.
@@ -61,146 +76,174 @@ impl Progress {
         Box::new(move |event, task| progress.see(event, task))
     }
 
+    /// The task that is watched, once it has begun.
+    #[must_use]
+    pub fn task(&self) -> Option<TaskId> {
+        self.state().task
+    }
+
+    /// Keeps the live line living, and says elsewhere what has been running for long. Runs until it is dropped.
+    pub async fn keep_telling(self) {
+        loop {
+            tokio::time::sleep(TICK).await;
+            let mut state = self.state();
+            let long = if self.live { None } else { state.status.long(Instant::now()) };
+            match long {
+                Some(told) => self.put(&mut state, &[told]),
+                None if self.live => self.put(&mut state, &[]),
+                None => {}
+            }
+        }
+    }
+
     /// Shows streamed text, dimmed, line by line.
     pub fn delta(&self, delta: &Delta) {
-        if self.bar.is_none() {
+        if !self.live {
             return;
         }
         let (Delta::Text(text) | Delta::Reasoning(text)) = delta;
-        let mut partial = self.partial.lock().unwrap_or_else(PoisonError::into_inner);
-        partial.push_str(text);
-        while let Some(end) = partial.find('\n') {
-            let line: String = partial.drain(..=end).collect();
-            self.print(&format!("{DIM}{}{PLAIN}", printable(&line)));
+        let mut state = self.state();
+        state.status.writes();
+        state.partial.push_str(text);
+        let mut lines = Vec::new();
+        while let Some(end) = state.partial.find('\n') {
+            let line: String = state.partial.drain(..=end).collect();
+            lines.extend(dimmed(&line));
+        }
+        // what is longer than a line is shown as far as it fills lines
+        let mut filled = live::wrap(&state.partial, width());
+        if filled.len() > 1 {
+            state.partial = filled.pop().unwrap_or_default();
+            lines.extend(filled.iter().flat_map(|line| dimmed(line)));
+        }
+        self.put(&mut state, &lines);
+    }
+
+    /// Says something to the person, whatever the manner.
+    pub fn note(&self, text: &str) {
+        let mut state = self.state();
+        if self.live {
+            self.put(&mut state, &folded(text));
+        } else {
+            say(self.manner, text);
         }
     }
 
-    /// Takes the live line away.
+    /// Takes the live line away; nothing is shown any more.
     pub fn finish(&self) {
-        self.flush();
-        if let Some(bar) = &self.bar {
-            bar.finish_and_clear();
-        }
-        self.set_running(None);
-    }
-
-    /// Says from time to time what has been running for long; ends when it is dropped.
-    pub async fn break_silence(&self) {
-        let mut last: Option<(String, tokio::time::Instant)> = None;
-        loop {
-            tokio::time::sleep(LONG).await;
-            let running = self.running.lock().unwrap_or_else(PoisonError::into_inner).clone();
-            match (&running, &last) {
-                (Some(now), Some((before, since))) if now == before => {
-                    if self.bar.is_none() {
-                        let ms = u64::try_from((since.elapsed() + LONG).as_millis()).unwrap_or(u64::MAX);
-                        self.line(&format!("still running after {}: {now}", span(ms)));
-                    }
-                }
-                (Some(now), _) => last = Some((now.clone(), tokio::time::Instant::now())),
-                (None, _) => last = None,
-            }
-        }
+        let mut state = self.state();
+        self.flush(&mut state);
+        state.finished = true;
+        live::erase();
     }
 
     fn see(&self, event: &Event, task: &Task) {
-        if self.manner.verbose {
-            for line in story::lines(event) {
-                self.line(&line);
-            }
+        let mut state = self.state();
+        state.task = Some(task.id);
+        state.status.see(event, task, Instant::now());
+        if matches!(event.kind, EventKind::ReplyReceived { .. } | EventKind::RequestEnded { .. }) {
+            self.flush(&mut state);
         }
-        match &event.kind {
-            EventKind::WorktreeReady { notices, .. } => {
-                for notice in notices {
-                    self.line(&format!("note: {notice}"));
-                }
-            }
-            EventKind::RequestSent { turn, .. } => {
-                self.message(task, *turn, &format!("asking {}", task.started.model.alias));
-            }
-            EventKind::RequestEnded { trouble, message, retry_in_ms, .. } => {
-                self.flush();
-                let then = retry_in_ms.map_or_else(String::new, |ms| format!("; asking again in {}", span(ms)));
-                self.line(&format!("no reply: {trouble}: {}{then}", first_line(message, 200)));
-            }
-            EventKind::ReplyReceived { .. } => self.flush(),
-            EventKind::IntentOpened { kind: IntentKind::Command { command, .. }, .. } => {
-                self.message(task, turn(task), &format!("running {}", first_line(command, 60)));
-            }
-            EventKind::IntentOpened { kind: IntentKind::Check { .. }, .. } => {
-                self.message(task, turn(task), "running the checks");
-            }
-            EventKind::IntentSettled { .. } => self.set_running(None),
-            EventKind::CheckRan { command, status, duration_ms, .. } => {
-                let how = if *status == Some(0) { "passed" } else { "failed" };
-                self.line(&format!("check `{}` {how} after {}", first_line(command, 80), span(*duration_ms)));
-            }
-            EventKind::TurnEnded { .. } => self.turn(task),
-            EventKind::Recovered { cause, .. } => self.line(cause),
-            EventKind::TaskStarted(_)
-            | EventKind::SpanStarted { .. }
-            | EventKind::RequestWithheld { .. }
-            | EventKind::Nudged { .. }
-            | EventKind::IntentOpened { .. }
-            | EventKind::IntentAbandoned { .. }
-            | EventKind::ToolResult(_)
-            | EventKind::EndingAccepted { .. }
-            | EventKind::GateAnswered { .. }
-            | EventKind::TaskPaused { .. }
-            | EventKind::TaskEnded { .. } => {}
+        let mut lines = if self.manner.verbose { story::lines(event) } else { told(event) };
+        lines = if self.live {
+            lines.iter().flat_map(|line| folded(line)).collect()
+        } else {
+            lines.iter().map(|line| plain(line)).collect()
+        };
+        if let EventKind::TurnEnded { turn: number } = &event.kind {
+            let turn = plain(&turn(task, *number));
+            lines.push(if self.live { live::cut(&turn, width()) } else { turn });
+        }
+        if self.live || !lines.is_empty() {
+            self.put(&mut state, &lines);
         }
     }
 
-    fn turn(&self, task: &Task) {
-        let calls = task.last_turn().map_or_else(Vec::new, |turn| turn.reply.calls().map(shown_call).collect());
-        let calls = if calls.is_empty() { "no call".to_owned() } else { first_line(&calls.join("; "), 100) };
-        self.line(&format!("turn {}/{}  {}  {calls}", turn(task), task.started.caps.turns, spent(task)));
+    /// Writes lines, above the live line where there is one.
+    fn put(&self, state: &mut State, lines: &[String]) {
+        if state.finished || self.manner.quiet {
+            return;
+        }
+        if !self.live {
+            for line in lines {
+                say(self.manner, line);
+            }
+            return;
+        }
+        let lines: Vec<String> =
+            lines.iter().map(|line| if self.color { line.clone() } else { strip_str(line).to_string() }).collect();
+        live::draw(&lines, &state.status.line(Instant::now(), width()));
     }
 
-    fn message(&self, task: &Task, turn: u32, doing: &str) {
-        self.set_running(Some(doing.to_owned()));
-        if let Some(bar) = &self.bar {
-            bar.set_message(format!("turn {turn}/{}  {doing}  {}", task.started.caps.turns, spent(task)));
+    fn flush(&self, state: &mut State) {
+        let rest = std::mem::take(&mut state.partial);
+        let lines = dimmed(&rest);
+        if !lines.is_empty() {
+            self.put(state, &lines);
         }
     }
 
-    fn set_running(&self, what: Option<String>) {
-        *self.running.lock().unwrap_or_else(PoisonError::into_inner) = what;
-    }
-
-    fn flush(&self) {
-        let rest = std::mem::take(&mut *self.partial.lock().unwrap_or_else(PoisonError::into_inner));
-        if !rest.trim().is_empty() {
-            self.print(&format!("{DIM}{}{PLAIN}", printable(&rest)));
-        }
-    }
-
-    fn line(&self, line: &str) {
-        self.print(&printable(line));
-    }
-
-    fn print(&self, line: &str) {
-        match &self.bar {
-            Some(bar) => bar.suspend(|| say(self.manner, line)),
-            None if self.manner.quiet => {}
-            None => say(self.manner, line),
-        }
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-fn turn(task: &Task) -> u32 {
-    task.last_turn().map_or(0, |turn| turn.number)
+/// What is said of an event beside the turns.
+fn told(event: &Event) -> Vec<String> {
+    match &event.kind {
+        EventKind::ReplyReceived { reply, .. } => {
+            let who = &reply.answered_by;
+            let told = who.fallback.then(|| format!("note: {} ({}) answered instead", who.alias, who.backing));
+            told.into_iter().collect()
+        }
+        EventKind::WorktreeReady { notices, .. } => notices.iter().map(|notice| format!("note: {notice}")).collect(),
+        EventKind::RequestEnded { .. }
+        | EventKind::RequestWithheld { .. }
+        | EventKind::ContextEvicted { .. }
+        | EventKind::CheckRan { .. }
+        | EventKind::Recovered { .. } => story::lines(event),
+        EventKind::TaskStarted(_)
+        | EventKind::SpanStarted { .. }
+        | EventKind::RequestSent { .. }
+        | EventKind::Nudged { .. }
+        | EventKind::IntentOpened { .. }
+        | EventKind::IntentSettled { .. }
+        | EventKind::IntentAbandoned { .. }
+        | EventKind::ToolResult(_)
+        | EventKind::EndingAccepted { .. }
+        | EventKind::TurnEnded { .. }
+        | EventKind::GateAnswered { .. }
+        | EventKind::TaskPaused { .. }
+        | EventKind::TaskEnded { .. } => Vec::new(),
+    }
 }
 
-fn spent(task: &Task) -> String {
-    let mut text = format!("{} tokens", grouped(task.spend.usage.total()));
-    if !task.spend.cost_unknown {
-        let _ = write!(text, "  {}", task.spend.cost);
-    }
-    text
+/// A turn in one line: what was spent by then, and what was called.
+fn turn(task: &Task, number: u32) -> String {
+    let turn = task.turns.iter().find(|turn| turn.number == number);
+    let calls = turn.map_or_else(Vec::new, |turn| turn.reply.calls().map(shown_call).collect());
+    let calls = if calls.is_empty() { "no call".to_owned() } else { first_line(&calls.join("; "), 100) };
+    format!("turn {number}/{}  {}  {calls}", task.started.caps.turns, spent(task))
 }
 
 /// A model's text without what could move the cursor or colour the screen.
-fn printable(text: &str) -> String {
-    text.trim_end().chars().filter(|c| !c.is_control() || *c == '\t').collect()
+fn screened(text: &str) -> String {
+    let text = text.trim_end().replace('\t', "    ");
+    text.chars().filter(|c| !c.is_control()).collect()
+}
+
+fn dimmed(text: &str) -> Vec<String> {
+    if text.trim().is_empty() {
+        return Vec::new();
+    }
+    live::wrap(&screened(text), width()).into_iter().map(|line| format!("{DIM}{line}{PLAIN}")).collect()
+}
+
+fn folded(text: &str) -> Vec<String> {
+    live::wrap(&screened(text), width())
+}
+
+/// The columns to fill. The last one is left free: some terminals fold a line that reaches it.
+fn width() -> usize {
+    live::columns() - 1
 }

@@ -2,24 +2,39 @@
 
 use std::fmt::Write as _;
 
-use super::{Manner, data, first_line, grouped, say, span};
-use crate::commands::result::TaskResult;
+use super::{Manner, data, first_line, grouped, plain, say, span};
+use crate::{commands::result::TaskResult, domain::id::TaskId};
 
 /// Shows the result.
 pub fn result(manner: Manner, result: &TaskResult) {
     if manner.json {
-        if let Ok(line) = serde_json::to_string(result) {
-            data(manner, &line);
-        }
+        line(manner, result);
         if !manner.quiet {
             say(manner, &way_on(result));
         }
         return;
     }
-    data(manner, text(result).trim_end());
+    for line in format!("{}{}", text(result), way_on(result)).trim_end().lines() {
+        data(manner, &plain(line));
+    }
 }
 
-fn text(result: &TaskResult) -> String {
+/// The result as the last line of `--json`.
+pub fn line(manner: Manner, result: &TaskResult) {
+    if let Ok(line) = serde_json::to_string(result) {
+        data(manner, &line);
+    }
+}
+
+/// What to do with a task that was stopped.
+#[must_use]
+pub fn go_on(task: TaskId) -> String {
+    format!("nothing is lost: nisse resume {task}")
+}
+
+/// The result as text for people, without what to do next.
+#[must_use]
+pub fn text(result: &TaskResult) -> String {
     let mut text = format!("{}: {}\n", result.outcome, result.cause);
     if let Some(note) = &result.handback {
         for (name, content) in [("changed", &note.changed), ("now true", &note.now_true), ("next", &note.next)] {
@@ -65,7 +80,6 @@ fn text(result: &TaskResult) -> String {
     for notice in &result.notices {
         let _ = writeln!(text, "note       {notice}");
     }
-    let _ = writeln!(text, "{}", way_on(result));
     text
 }
 
@@ -80,7 +94,7 @@ fn way_on(result: &TaskResult) -> String {
             }
             _ => String::new(),
         },
-        "interrupted" | "stopped" => format!("nothing is lost: nisse resume {task}"),
+        "interrupted" | "stopped" => go_on(task),
         "gated" if !result.answers.is_empty() => format!(
             "look into {}, then: nisse resume {task} --rollback, --keep or --drop",
             result.worktree.as_deref().unwrap_or("the branch")

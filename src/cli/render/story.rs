@@ -6,7 +6,7 @@ use crate::domain::{
     event::{Event, EventKind, ResultStatus},
     gate::Answer,
     intent::IntentKind,
-    message::{Call, Part, Stop},
+    message::{Call, Part, Reply, Stop},
     outcome::{End, Pause},
 };
 
@@ -38,11 +38,14 @@ pub fn lines(event: &Event) -> Vec<String> {
             vec![format!("turn {turn}: request {request}, about {} tokens", grouped(*estimated_input))]
         }
         EventKind::RequestEnded { trouble, message, retry_in_ms, .. } => {
-            let then = retry_in_ms.map_or_else(String::new, |ms| format!("; asking again in {}", span(ms)));
+            let then = asking_again(*retry_in_ms);
             vec![format!("no reply: {trouble}: {}{then}", first_line(message, 300))]
         }
         EventKind::RequestWithheld { estimated_input } => {
             vec![format!("no room for the next request of about {} tokens", grouped(*estimated_input))]
+        }
+        EventKind::ContextEvicted { through_turn } => {
+            vec![format!("the window is full: the results of turns 1 to {through_turn} are left out from now on")]
         }
         EventKind::ReplyReceived { reply, .. } => {
             let mut lines: Vec<String> = reply
@@ -54,14 +57,7 @@ pub fn lines(event: &Event) -> Vec<String> {
                     Part::Text(_) | Part::Reasoning(_) => None,
                 })
                 .collect();
-            match &reply.stop {
-                Stop::Truncated => lines.push("the reply was cut off by its output limit".to_owned()),
-                Stop::Declined(text) => lines.push(format!("the model declined: {}", first_line(text, 200))),
-                Stop::Calls | Stop::End => {}
-            }
-            if reply.answered_by.fallback {
-                lines.push(format!("answered by {} instead", reply.answered_by.backing));
-            }
+            lines.extend(remarks(reply));
             lines
         }
         EventKind::Nudged { text } => vec![format!("told: {}", first_line(text, 200))],
@@ -134,6 +130,30 @@ pub fn lines(event: &Event) -> Vec<String> {
             };
             vec![format!("{word}: {cause}")]
         }
+    }
+}
+
+/// What is odd about a reply.
+#[must_use]
+pub fn remarks(reply: &Reply) -> Vec<String> {
+    let mut lines = match &reply.stop {
+        Stop::Truncated => vec!["the reply was cut off by its output limit".to_owned()],
+        Stop::Declined(text) => vec![format!("the model declined: {}", first_line(text, 200))],
+        Stop::Calls | Stop::End => Vec::new(),
+    };
+    if reply.answered_by.fallback {
+        lines.push(format!("answered by {} ({}) instead", reply.answered_by.alias, reply.answered_by.backing));
+    }
+    lines
+}
+
+/// What follows a request without a reply.
+#[must_use]
+pub fn asking_again(retry_in_ms: Option<u64>) -> String {
+    match retry_in_ms {
+        None => String::new(),
+        Some(0) => "; asking again at once".to_owned(),
+        Some(ms) => format!("; asking again in {}", span(ms)),
     }
 }
 

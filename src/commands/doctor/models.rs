@@ -6,10 +6,11 @@ use crate::{
     commands::{
         Error,
         proxy::{self, BadRole},
-        settings::Settings,
+        settings::{Fallback, Settings},
     },
     domain::{
         model::{PinnedModel, Route},
+        reasoning::Reasoning,
         role::RoleName,
     },
 };
@@ -27,7 +28,7 @@ pub(super) fn look(catalog: &Catalog, settings: &Settings, checks: &mut Vec<Chec
         match proxy::pin(catalog, settings, role) {
             Ok(model) => {
                 checks.push(Check::good(role.as_str(), described(&model)));
-                declared(role, &model, catalog, checks);
+                declared(role, &model, catalog, settings, checks);
             }
             Err(bad) => {
                 let verdict = if needed { Verdict::BadConfiguration } else { Verdict::Warning };
@@ -48,22 +49,37 @@ pub(super) fn look_without_catalog(settings: &Settings, checks: &mut Vec<Check>)
 }
 
 fn described(model: &PinnedModel) -> String {
-    let PinnedModel { alias, backing, provider, route, window, max_output, .. } = model;
-    format!("{alias} ({backing} of {provider}), {route}, window {window}, output up to {max_output}")
+    let PinnedModel { alias, backing, provider, route, window, max_output, reasoning, .. } = model;
+    let effort = if *reasoning == Reasoning::Off { String::new() } else { format!(", reasoning {reasoning}") };
+    format!("{alias} ({backing} of {provider}), {route}, window {window}, output up to {max_output}{effort}")
 }
 
-fn declared(role: RoleName, model: &PinnedModel, catalog: &Catalog, checks: &mut Vec<Check>) {
+fn declared(role: RoleName, model: &PinnedModel, catalog: &Catalog, settings: &Settings, checks: &mut Vec<Check>) {
     let mut warn = |found: String, advice: &str| {
         checks.push(Check::new(role.as_str(), Verdict::Warning, found, advice));
     };
     let alias = &model.alias;
-    if model.max_output >= model.window {
-        warn(
-            format!("an output ceiling of {} leaves nothing of {alias}'s window", model.max_output),
-            "lower max_output_tokens, or declare the window if it is larger",
-        );
-    }
     if let Some(entry) = catalog.find(alias) {
+        let wanted = settings.max_output_tokens.value;
+        let wanted = entry.max_output_tokens.map_or(wanted, |limit| wanted.min(limit));
+        if model.max_output < wanted {
+            let lowered = model.max_output;
+            let found =
+                format!("an output ceiling of {wanted} takes too much of {alias}'s window: {lowered} is asked for");
+            warn(found, "declare its window and output limit, if they are larger");
+        }
+        if model.reasoning != Reasoning::Off && entry.reasoning == Some(false) {
+            warn(format!("{alias} is declared unable to reason"), "declare no reasoning for it, if that proves true");
+        }
+        if model.route == Route::Native
+            && model.reasoning != Reasoning::Off
+            && model.reasoning.budget(model.max_output).is_none()
+        {
+            warn(
+                format!("an output ceiling of {} leaves {alias} no room to reason", model.max_output),
+                "raise max_output_tokens, or declare no reasoning for it",
+            );
+        }
         let drives_tools = match role {
             RoleName::Planner | RoleName::Executor | RoleName::Delegate => true,
             RoleName::Consultant | RoleName::Classifier => false,
@@ -73,7 +89,17 @@ fn declared(role: RoleName, model: &PinnedModel, catalog: &Catalog, checks: &mut
         }
         if !entry.fallbacks.is_empty() {
             let to = entry.fallbacks.join(", ");
-            let advice = "know that a delegation accepts the model that it asked for, and no other";
+            let advice = match (role, settings.delegate.fallback.value) {
+                (RoleName::Delegate, Fallback::Allow) => {
+                    "know that what you delegate may go there, as delegate.fallback allows"
+                }
+                (RoleName::Delegate, Fallback::Refuse) => {
+                    "nothing: a delegation refuses it, unless delegate.fallback allows it"
+                }
+                (RoleName::Planner | RoleName::Executor | RoleName::Consultant | RoleName::Classifier, _) => {
+                    "know that another model may answer"
+                }
+            };
             warn(format!("the proxy falls back from {alias} to {to}"), advice);
         }
     }

@@ -39,7 +39,8 @@ pub(super) fn look(state_dir: &Path, checks: &mut Vec<Check>) {
 
 /// Whether the log opens, and reads. One that is not there yet is made by the first task.
 fn log(state_dir: &Path, checks: &mut Vec<Check>) {
-    let read = Log::open(state_dir, Access::Read).and_then(|log| log.map(|log| log.tasks()).transpose());
+    let read = |log: Log| log.tasks()?.into_iter().map(|id| log.task(id).map(drop)).collect::<Result<Vec<()>, _>>();
+    let read = Log::open(state_dir, Access::Read).and_then(|log| log.map(read).transpose());
     let sqlite = rusqlite::version();
     checks.push(match read {
         Ok(Some(tasks)) => Check::good("log", format!("{} tasks (SQLite {sqlite})", tasks.len())),

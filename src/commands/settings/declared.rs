@@ -4,7 +4,7 @@ use super::{
     given::Given,
     source::{Source, Sourced},
 };
-use crate::domain::{caps::Money, model::Route};
+use crate::domain::{caps::Money, model::Route, reasoning::Reasoning};
 
 /// What is declared of one alias; each entry beats the proxy's.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -19,6 +19,8 @@ pub struct Declared {
     pub max_output_tokens: Option<Sourced<u64>>,
     /// Whether `tool_choice` works.
     pub tool_choice: Option<Sourced<bool>>,
+    /// How much it is asked to reason.
+    pub reasoning: Option<Sourced<Reasoning>>,
     /// The price of an input token.
     pub input_cost_per_token: Option<Sourced<Money>>,
     /// The price of an output token.
@@ -79,6 +81,12 @@ pub(super) const MODEL_KEYS: &[ModelKey] = &[
         project: false,
         set: |d, g| put(&mut d.tool_choice, g.switch(), g),
         show: |d| shown(d.tool_choice.as_ref()),
+    },
+    ModelKey {
+        name: "reasoning",
+        project: false,
+        set: |d, g| put(&mut d.reasoning, g.reasoning(), g),
+        show: |d| shown(d.reasoning.as_ref()),
     },
     ModelKey {
         name: "input_cost_per_token",

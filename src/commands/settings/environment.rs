@@ -60,6 +60,13 @@ impl Environment {
         Self::new(others.map(|(name, value)| (name.clone(), value.clone())), Directories::default())
     }
 
+    /// The same with this variable set.
+    #[must_use]
+    pub fn with(mut self, name: &str, value: &str) -> Self {
+        self.variables.insert(name.into(), value.into());
+        self
+    }
+
     /// The value of one variable.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&OsStr> {

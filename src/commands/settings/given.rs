@@ -8,7 +8,7 @@ use globset::Glob;
 use toml::de::DeValue;
 
 use super::{source::Source, units};
-use crate::domain::{caps::Money, model::Route};
+use crate::domain::{caps::Money, model::Route, reasoning::Reasoning};
 
 /// A value as it was written.
 #[derive(Clone, Copy)]
@@ -120,6 +120,15 @@ impl Given<'_> {
             Some("normalized") => Ok(Route::Normalized),
             Some(_) | None => Err(format!("takes \"native\" or \"normalized\", not {}", self.shown())),
         }
+    }
+
+    /// How much a model is asked to reason.
+    pub(super) fn reasoning(&self) -> Result<Reasoning, String> {
+        let given = self.string();
+        Reasoning::ALL
+            .into_iter()
+            .find(|effort| given == Some(effort.as_str()))
+            .ok_or_else(|| format!("takes \"off\", \"low\", \"medium\" or \"high\", not {}", self.shown()))
     }
 
     /// A list of texts that are not blank; in a variable, one a line.

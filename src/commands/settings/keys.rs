@@ -3,7 +3,7 @@
 //! A key stands here when something uses it, and not before. `models."alias"` is [`super::declared`]'s.
 
 use super::{
-    Settings,
+    Fallback, Settings,
     given::Given,
     history::History,
     source::{Source, Sourced},
@@ -137,6 +137,14 @@ pub(super) const KEYS: &[Key] = &[
         project: true,
         set: |s, g| put(&mut s.delegate.max_cost, g.money().map(Some), g),
         show: |s| shown_if(&s.delegate.max_cost, ToString::to_string),
+    },
+    Key {
+        name: "delegate.fallback",
+        env: "NISSE_DELEGATE_FALLBACK",
+        // what is asked may go to another vendor
+        project: false,
+        set: |s, g| put(&mut s.delegate.fallback, Fallback::read(g), g),
+        show: |s| shown(&s.delegate.fallback, ToString::to_string),
     },
     Key {
         name: "check.commands",

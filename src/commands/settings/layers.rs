@@ -8,8 +8,8 @@ use std::{
 };
 
 use super::{
-    Branch, Commands, Delegate, Environment, Error, Files, History, Pins, Problem, Proxy, Settings, Source, Sourced,
-    Worktree,
+    Branch, Commands, Delegate, Environment, Error, Fallback, Files, History, Pins, Problem, Proxy, Settings, Source,
+    Sourced, Worktree,
     file::SettingsFile,
     given::{Given, Raw},
     keys::KEYS,
@@ -90,6 +90,7 @@ impl Settings {
                 max_tokens: Sourced::built_in(1_500_000),
                 max_time: Sourced::built_in(Duration::from_mins(15)),
                 max_cost: Sourced::built_in(None),
+                fallback: Sourced::built_in(Fallback::Refuse),
             },
             check_commands: Sourced::built_in(Vec::new()),
             commands: Commands {

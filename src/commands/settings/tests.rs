@@ -95,7 +95,7 @@ fn every_key_is_taken_from_file_and_variable_alike() {
 max_output_tokens = 1
 proxy = { base_url = "x", token_command = "x", token_file = "x", first_byte = "1s", idle = "1s", ca_file = "x" }
 roles = { planner = "x", executor = "x", delegate = "x", consultant = "x", classifier = "x" }
-delegate = { max_turns = 1, max_tokens = 1, max_time = "1s", max_cost = "1.5" }
+delegate = { max_turns = 1, max_tokens = 1, max_time = "1s", max_cost = "1.5", fallback = "allow" }
 check.commands = ["x"]
 commands = { time_limit = "1s", pass_env = ["x"] }
 files.deny = ["x"]
@@ -105,6 +105,7 @@ branch.history = "turns"
     let from_file = Place::new(own, "").load(&[], &Flags::default()).unwrap();
     let texts = keys::KEYS.iter().map(|key| match key.name {
         "branch.history" => (key.env, "turns"),
+        "delegate.fallback" => (key.env, "allow"),
         "worktree.max_untracked" => (key.env, "1MB"),
         "delegate.max_cost" => (key.env, "1.5"),
         "delegate.max_turns" | "delegate.max_tokens" | "max_output_tokens" => (key.env, "1"),

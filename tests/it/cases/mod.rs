@@ -3,4 +3,6 @@
 mod commands;
 mod lost_work;
 mod model_output;
+mod refusals;
 mod resume;
+mod streams;

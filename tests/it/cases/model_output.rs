@@ -37,12 +37,27 @@ fn the_same_call_with_the_same_result_is_a_loop_at_the_fourth_time() {
     for wire in Wire::BOTH {
         let env = TestEnvironment::new(wire, vec![Step::call("read_file", json!({"path": "a.txt"})); 25]);
         let run = env.delegate(&[], "Check a.txt.");
-        run.ends(3, "failed");
+        let cause = run.ends(3, "failed")["cause"].as_str().unwrap().to_owned();
+        assert_eq!(cause, "a loop: the same read_file with the same result 4 times in a row");
         let requests = env.server.requests();
         assert_eq!(requests.len(), 4, "{}", run.report());
         let third = format!("{:?}{}", requests[3].last_answers(), requests[3].last_told());
         let second = format!("{:?}{}", requests[2].last_answers(), requests[2].last_told());
         assert!(third.len() > second.len(), "the model is not told at the third time: {third}");
+    }
+}
+
+#[test]
+fn a_model_is_told_of_a_loop_before_it_fails_however_many_calls_a_reply_holds() {
+    for wire in Wire::BOTH {
+        let read = || Step::call("read_file", json!({"path": "a.txt"}));
+        let five = (0..4).fold(read(), |step, _| step.and_call("read_file", json!({"path": "a.txt"})));
+        let env = TestEnvironment::new(wire, vec![five.clone(), write("b.txt", "b\n"), Step::hand_back()]);
+        env.delegate(&[], "Make b.txt.").ends(0, "handback");
+        assert!(env.server.requests()[1].last_told().contains("5 times"), "the model is not told");
+        let env = TestEnvironment::new(wire, vec![five, read()]);
+        let result = env.delegate(&[], "Make b.txt.").ends(3, "failed");
+        assert!(result["cause"].as_str().unwrap().contains("a loop: the same read_file"), "{result}");
     }
 }
 

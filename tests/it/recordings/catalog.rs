@@ -1,7 +1,7 @@
 //! The catalog, read from recordings of both lists.
 
 use nisse::{
-    adapters::litellm::{Catalog, Override, PinError},
+    adapters::litellm::{Catalog, Instead, Override, PinError},
     domain::{
         caps::Money,
         model::{Prices, Route},
@@ -103,8 +103,13 @@ fn a_model_is_pinned_or_the_error_says_what_to_declare() {
     assert_eq!(catalog.pin("local-fast", 500).unwrap().max_output, 500);
     assert!(!catalog.pin("local-coder", 500).unwrap().tool_choice, "not declared");
     let unknown = catalog.pin("local-fats", 1).unwrap_err();
-    assert!(matches!(&unknown, PinError::Unknown { near, .. } if near[0] == "local-fast"), "{unknown:?}");
-    assert!(matches!(catalog.pin("zzzzzz", 1), Err(PinError::Unknown { near, .. }) if near.is_empty()));
+    assert!(
+        matches!(&unknown, PinError::Unknown { instead: Instead::Near(near), .. } if near[0] == "local-fast"),
+        "{unknown:?}"
+    );
+    assert!(
+        matches!(catalog.pin("zzzzzz", 1), Err(PinError::Unknown { instead: Instead::Any(all), .. }) if all.iter().any(|alias| alias == "local-fast"))
+    );
     let told = catalog.pin("unknown-limits", 1).unwrap_err().to_string();
     assert!(told.contains("max_input_tokens") && told.contains("[models.\"unknown-limits\"]"), "{told}");
     let declared = Override { max_input_tokens: Some(16_000), tool_choice: Some(true), ..Override::default() };

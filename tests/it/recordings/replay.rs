@@ -7,7 +7,10 @@ use std::{
 
 use nisse::{
     adapters::litellm::{Proxy, Settings},
-    domain::model::{PinnedModel, Prices, Route},
+    domain::{
+        model::{PinnedModel, Prices, Route},
+        reasoning::Reasoning,
+    },
     ports::llm::{Message, Request, ToolSchema},
 };
 use serde_json::{Value, json};
@@ -151,6 +154,7 @@ pub(super) fn request(alias: &str, route: Route) -> Request {
             window: 8192,
             max_output: 1024,
             tool_choice: true,
+            reasoning: Reasoning::Off,
             prices: Prices::default(),
         },
         system: "You are a coding agent.".to_owned(),
@@ -161,6 +165,7 @@ pub(super) fn request(alias: &str, route: Route) -> Request {
         }],
         messages: vec![Message::User("Say hello.".to_owned())],
         max_output: 1024,
+        reasoning: Reasoning::Off,
         require_call: false,
         fallbacks: true,
         vendor_ids: Vec::new(),

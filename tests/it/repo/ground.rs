@@ -146,8 +146,14 @@ impl Ground {
 
     /// Snapshot and worktree.
     pub(crate) fn begin(&self) -> (Worktree, Snapshot) {
-        let snapshot = self.snapshot().unwrap();
-        let worktree = Worktree::create(&self.checkout(), &self.spec(&snapshot.commit)).unwrap();
+        self.begin_in(&self.checkout())
+    }
+
+    /// The same in a checkout that is open already.
+    pub(crate) fn begin_in(&self, checkout: &Checkout) -> (Worktree, Snapshot) {
+        let mut snapshot = snapshot(checkout, &checkout.base().unwrap()).unwrap();
+        let worktree = Worktree::create(checkout, &self.spec(&snapshot.commit)).unwrap();
+        snapshot.notices.extend(worktree.fill_submodules(&snapshot.commit).unwrap());
         (worktree, snapshot)
     }
 

@@ -4,5 +4,6 @@ mod ends;
 mod ground;
 mod refused;
 mod rollback;
+mod twins;
 mod unchanged;
 mod work;

@@ -252,9 +252,31 @@ fn a_checkout_with_submodules_and_one_that_is_a_submodule() {
     ground.git(&["commit", "-q", "-m", "with a submodule"]);
     ground.put("lib/a.txt", "changed inside\n");
     let snapshot = ground.snapshot().unwrap();
-    assert!(!snapshot.dirty);
-    assert_eq!(snapshot.notices, ["submodules are empty in the task's worktree: lib"]);
+    assert!(!snapshot.dirty && snapshot.notices.is_empty());
+    let (worktree, snapshot) = ground.begin();
+    assert_eq!(snapshot.notices, ["submodules are for reading, and changes in them are not part of the branch: lib"]);
+    // as committed: what is unfinished in a submodule is its own
+    assert_eq!(fs::read_to_string(worktree.path().join("lib/a.txt")).unwrap(), "one\n");
+    put(worktree.path(), "lib/a.txt", "changed by the task\n");
+    put(worktree.path(), "lib/new.txt", "new\n");
+    let named = ["lib/new.txt", "lib/a.txt"];
+    assert_eq!(worktree.ignored(&named.map(str::to_owned)).unwrap(), named);
+    for paths in [None, Some(&named[..])] {
+        assert_eq!(checkpoint(&worktree, 1, &snapshot.commit, paths).unwrap(), None);
+    }
+    worktree.restore(&snapshot.commit).unwrap();
+    assert!(worktree.path().join("lib/new.txt").exists(), "submodules are left alone");
+    worktree.discard(&snapshot.commit).unwrap();
     through(&ground, "with a submodule");
+    ground.git_in(&ground.root.join("lib"), &["checkout", "-q", "."]);
+    ground.git(&["rm", "-q", "--cached", "lib"]);
+    ground.git(&["reset", "-q"]);
+    fs::remove_file(ground.root.join("lib/.git")).unwrap();
+    let (worktree, snapshot) = ground.begin();
+    assert_eq!(snapshot.notices, ["submodules are empty in the task's worktree: lib"]);
+    worktree.discard(&snapshot.commit).unwrap();
+    ground.git(&["-c", "protocol.file.allow=always", "submodule", "--quiet", "update", "--init", "--force"]);
+    ground.put("lib/a.txt", "changed inside\n");
 
     ground.git_in(&ground.root.join("lib"), &["commit", "-qam", "moved on"]);
     let notices = ground.snapshot().unwrap().notices;

@@ -82,6 +82,20 @@ impl TestEnvironment {
         self
     }
 
+    /// The person's settings file.
+    pub(crate) fn configure(&self, text: &str) -> &Self {
+        let directory = self.root().join("home/config/nisse");
+        fs::create_dir_all(&directory).expect("a directory for settings");
+        fs::write(directory.join("config.toml"), text).expect("a settings file");
+        self
+    }
+
+    /// Takes a variable away from the runs to come.
+    pub(crate) fn unset(&self, name: &str) -> &Self {
+        self.variables.borrow_mut().retain(|(known, _)| known != name);
+        self
+    }
+
     /// Lets the clock run.
     pub(crate) fn with_running_clock(self) -> Self {
         self.variables.borrow_mut().retain(|(name, _)| name != "NISSE_TEST_CLOCK");
@@ -141,6 +155,14 @@ impl TestEnvironment {
         run
     }
 
+    /// Runs another program in this world, such as a shell that runs `nisse`, to its end.
+    pub(crate) fn run_program(&self, program: &str, arguments: &[&str]) -> Run {
+        self.begin();
+        let mut command = self.command(program, arguments);
+        command.stdin(Stdio::null());
+        self.finish(Running::start(command, format!("{program} {}", arguments.join(" "))))
+    }
+
     /// Starts `nisse` in the checkout, without a terminal and with nothing on stdin.
     pub(crate) fn start(&self, arguments: &[&str]) -> Running {
         self.start_with(arguments, Stdio::null())
@@ -162,6 +184,16 @@ impl TestEnvironment {
         let mut command = self.command("script", &["--quiet", "--return", "--command", &line, "/dev/null"]);
         command.stdin(Stdio::null());
         Running::start(command, line)
+    }
+
+    /// Starts `nisse` in the checkout after this line of shell, as one that sets limits.
+    pub(crate) fn start_behind(&self, line: &str, arguments: &[&str]) -> Running {
+        self.begin();
+        let shell = format!("{line}; exec \"$0\" \"$@\"");
+        let arguments = [&["-c", &shell, env!("CARGO_BIN_EXE_nisse")], arguments].concat();
+        let mut command = self.command("bash", &arguments);
+        command.stdin(Stdio::null());
+        Running::start(command, format!("{line}; {}", self.shown(&arguments[3..])))
     }
 
     /// Takes the checkout's state before the first process, and counts the processes.

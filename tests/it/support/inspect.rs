@@ -23,6 +23,8 @@ pub(super) struct Memory {
     request_ids: BTreeSet<String>,
     /// Thinking that the server has sent, by alias, text and signature.
     pub(super) thinking: BTreeSet<(String, String, String)>,
+    /// The role under test takes fallbacks: the proxy is not told to refuse them.
+    pub(super) fallbacks: bool,
 }
 
 /// The parts of a body that the next one of the same task must begin with.
@@ -55,7 +57,7 @@ pub(super) fn read(wire: Wire, bytes: &[u8]) -> Result<Asked, String> {
 /// Everything that is wrong with a request.
 pub(super) fn violations(asked: &Asked, headers: &HeaderMap, memory: &mut Memory) -> Vec<String> {
     let mut found = Vec::new();
-    members(asked, &mut found);
+    members(asked, memory.fallbacks, &mut found);
     header(asked, headers, memory, &mut found);
     pairing(asked, &mut found);
     replayed(asked, memory, &mut found);
@@ -67,7 +69,7 @@ pub(super) fn violations(asked: &Asked, headers: &HeaderMap, memory: &mut Memory
 }
 
 /// The members that each request must have.
-fn members(asked: &Asked, found: &mut Vec<String>) {
+fn members(asked: &Asked, fallbacks: bool, found: &mut Vec<String>) {
     let body = &asked.body;
     let last = body.as_object().and_then(|body| body.keys().next_back()).map(String::as_str);
     if last != Some("messages") {
@@ -82,7 +84,7 @@ fn members(asked: &Asked, found: &mut Vec<String>) {
     must("stream", body["stream"] == true);
     must("max_tokens", body["max_tokens"].as_u64().is_some_and(|n| (1..=MAX_OUTPUT).contains(&n)));
     must("num_retries", body["num_retries"] == 0);
-    must("disable_fallbacks", body["disable_fallbacks"] == true);
+    must("disable_fallbacks", body["disable_fallbacks"] == true || fallbacks && body["disable_fallbacks"].is_null());
     must("messages", !asked.messages().is_empty());
     if asked.wire == Wire::Chat {
         must("stream_options", body["stream_options"]["include_usage"] == true);
@@ -186,7 +188,8 @@ fn replayed(asked: &Asked, memory: &Memory, found: &mut Vec<String>) {
     }
 }
 
-/// Within a task each body is the one before it and a suffix, byte for byte, cache marks aside.
+/// Within a task each body is the one before it and a suffix, byte for byte, cache marks aside; where older results
+/// were left out to save room, it is so with them left out.
 fn prefix(asked: &Asked, memory: &mut Memory, found: &mut Vec<String>) {
     let raw: Raw<'_> = match serde_json::from_str(&asked.raw) {
         Ok(raw) => raw,
@@ -201,7 +204,7 @@ fn prefix(asked: &Asked, memory: &mut Memory, found: &mut Vec<String>) {
     };
     let first = asked.messages().first().map_or_else(String::new, |message| text_of(message));
     if let Some(before) = memory.tasks.insert(format!("{}\n{first}", asked.body["model"]), now.clone()) {
-        if !now.messages.starts_with(&before.messages) {
+        if !now.messages.starts_with(&before.messages) && !evicted(asked.wire, &now.messages, &before.messages) {
             let same = now.messages.bytes().zip(before.messages.bytes()).take_while(|(a, b)| a == b).count();
             let around = |text: &str| {
                 String::from_utf8_lossy(text.as_bytes().get(same..).unwrap_or_default())
@@ -225,4 +228,36 @@ fn prefix(asked: &Asked, memory: &mut Memory, found: &mut Vec<String>) {
 fn without_cache_marks(json: &str) -> String {
     let mark = Regex::new(r#",?"cache_control":\{[^}]*\}"#).expect("a pattern of ours");
     mark.replace_all(json, "").into_owned()
+}
+
+/// Whether `now` is `before` and a suffix but for results that are stubs now.
+fn evicted(wire: Wire, now: &str, before: &str) -> bool {
+    let close = |messages: &str| {
+        let closing = ["]", "}]", "}]}]", "]}]"];
+        closing.iter().find_map(|end| serde_json::from_str::<Vec<Value>>(&format!("{messages}{end}")).ok())
+    };
+    let (Some(now), Some(before)) = (close(now), close(before)) else { return false };
+    let skeleton = |message: &Value| {
+        let mut message = message.clone();
+        match wire {
+            Wire::Chat if message["role"] == "tool" => message["content"] = Value::Null,
+            Wire::Chat => {}
+            Wire::Messages => {
+                for block in message["content"].as_array_mut().into_iter().flatten() {
+                    if block["type"] == "tool_result" {
+                        block["content"] = Value::Null;
+                    }
+                }
+            }
+        }
+        message
+    };
+    before.len() <= now.len()
+        && before.iter().zip(&now).all(|(was, is)| {
+            let (was_told, is_told) = (answers_in(wire, was), answers_in(wire, is));
+            skeleton(was) == skeleton(is)
+                && was_told.iter().zip(&is_told).all(|(was, is)| {
+                    was.text == is.text || is.text.contains("left out to save room") && is.text.len() < was.text.len()
+                })
+        })
 }

@@ -19,4 +19,4 @@ pub(crate) use history::Asked;
 pub(crate) use process::{Run, is_alive, wait_until};
 pub(crate) use script::{Finish, Piece, Script, Step};
 pub(crate) use server::{Server, Switch, TOKEN, Wire};
-pub(crate) use transcript::transcript;
+pub(crate) use transcript::{opening, transcript};

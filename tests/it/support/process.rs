@@ -47,6 +47,11 @@ impl Running {
         Self { child, command: shown, stdout, stderr }
     }
 
+    /// Its process id.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Sends a signal to the program alone.
     pub(crate) fn signal(&self, signal: Signal) {
         let pid = Pid::from_child(&self.child);

@@ -14,7 +14,11 @@ type Hook = Arc<dyn Fn() + Send + Sync>;
 pub(crate) struct Step {
     pub(super) answer: Answer,
     pub(super) delay: Duration,
+    /// Headers beside the proxy's usual ones, or in their place.
+    pub(super) headers: Vec<(String, String)>,
     pub(super) before: Option<Hook>,
+    /// The alias and the backing model that answer in place of the one asked for.
+    pub(super) instead: Option<(&'static str, &'static str)>,
 }
 
 /// What is sent.
@@ -76,7 +80,7 @@ pub(crate) enum Finish {
 
 impl Step {
     fn new(answer: Answer) -> Self {
-        Self { answer, delay: Duration::ZERO, before: None }
+        Self { answer, delay: Duration::ZERO, headers: Vec::new(), before: None, instead: None }
     }
 
     fn reply(reply: Reply) -> Self {
@@ -188,9 +192,21 @@ impl Step {
         self
     }
 
+    /// A header beside the proxy's usual ones, or in the place of one.
+    pub(crate) fn header(mut self, name: &str, value: &str) -> Self {
+        self.headers.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
     /// Does something before it answers (and before the delay).
     pub(crate) fn before(mut self, hook: impl Fn() + Send + Sync + 'static) -> Self {
         self.before = Some(Arc::new(hook));
+        self
+    }
+
+    /// Another model answers, as the headers say: its alias and its backing model.
+    pub(crate) fn answered_by(mut self, alias: &'static str, backing: &'static str) -> Self {
+        self.instead = Some((alias, backing));
         self
     }
 

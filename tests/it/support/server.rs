@@ -5,7 +5,10 @@
 
 use std::{
     net::SocketAddr,
-    sync::{Arc, Mutex},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
     thread,
     time::Duration,
 };
@@ -83,6 +86,7 @@ struct Shared {
     asked: Mutex<Vec<Asked>>,
     violations: Mutex<Vec<String>>,
     up: watch::Sender<bool>,
+    unpriced: AtomicBool,
 }
 
 impl Server {
@@ -94,6 +98,7 @@ impl Server {
             asked: Mutex::default(),
             violations: Mutex::default(),
             up: watch::Sender::new(false),
+            unpriced: AtomicBool::new(false),
         });
         let address = serve(&shared, SocketAddr::from(([127, 0, 0, 1], 0)));
         Self { address, shared }
@@ -112,6 +117,16 @@ impl Server {
     /// Every request for a reply so far, oldest first, refused ones too.
     pub(crate) fn requests(&self) -> Vec<Asked> {
         self.shared.asked.lock().expect("no test thread dies here").clone()
+    }
+
+    /// Says no prices from now on.
+    pub(crate) fn without_prices(&self) {
+        self.shared.unpriced.store(true, Ordering::SeqCst);
+    }
+
+    /// Lets requests leave `disable_fallbacks` out.
+    pub(crate) fn takes_fallbacks(&self) {
+        self.shared.memory.lock().expect("no test thread dies here").fallbacks = true;
     }
 
     /// What was wrong with the requests so far.
@@ -190,10 +205,11 @@ async fn bind(address: SocketAddr) -> TcpListener {
     panic!("no port for the scripted server at {address}")
 }
 
-async fn model_info(headers: HeaderMap) -> Response {
+async fn model_info(State(shared): State<Arc<Shared>>, headers: HeaderMap) -> Response {
     if let Some(refused) = key_refused(&headers) {
         return refused;
     }
+    let price = |usd: f64| if shared.unpriced.load(Ordering::SeqCst) { Value::Null } else { json!(usd) };
     let entries: Vec<Value> = Wire::BOTH
         .iter()
         .map(|wire| {
@@ -204,7 +220,7 @@ async fn model_info(headers: HeaderMap) -> Response {
                 "model_info": {
                     "id": format!("id-{alias}"), "db_model": false, "key": backing(*wire), "litellm_provider": provider,
                     "mode": "chat", "max_tokens": MAX_OUTPUT, "max_input_tokens": WINDOW, "max_output_tokens": MAX_OUTPUT,
-                    "input_cost_per_token": 1e-06, "output_cost_per_token": 2e-06, "cache_read_input_token_cost": null,
+                    "input_cost_per_token": price(1e-06), "output_cost_per_token": price(2e-06), "cache_read_input_token_cost": null,
                     "supports_function_calling": true, "supports_tool_choice": null, "supports_vision": null,
                 },
             })
@@ -256,16 +272,18 @@ async fn answer(shared: Arc<Shared>, wire: Wire, headers: HeaderMap, bytes: Byte
         let error = json!({"error": {"message": message, "type": "invalid_request_error", "code": "400"}});
         return (StatusCode::BAD_REQUEST, json_body(&error)).into_response();
     };
-    let Step { answer, delay, before } = step;
+    let Step { answer, delay, headers: more, before, instead } = step;
     if let Some(hook) = before {
         tokio::task::spawn_blocking(move || hook()).await.expect("a step's hook");
     }
     tokio::time::sleep(delay).await;
     let alias = asked.body["model"].as_str().unwrap_or_default();
-    match answer {
+    let mut response = match answer {
         Answer::Reply(reply) => {
             if let Some((text, signature)) = &reply.thinking {
-                let thinking = (alias.to_owned(), text.clone(), signature.clone());
+                // what another model thought must never come back
+                let thinker = instead.map_or(alias, |(_, backing)| backing);
+                let thinking = (thinker.to_owned(), text.clone(), signature.clone());
                 shared.memory.lock().expect("no test thread dies here").thinking.insert(thinking);
             }
             event_stream(match wire {
@@ -282,7 +300,23 @@ async fn answer(shared: Arc<Shared>, wire: Wire, headers: HeaderMap, bytes: Byte
             }
             response.body(Body::from(body)).expect("a plain answer").map_headers(wire, &headers)
         }
+    };
+    for (name, value) in more {
+        let name = header::HeaderName::try_from(name).expect("a header's name");
+        response.headers_mut().insert(name, value.parse().expect("a header's value"));
     }
+    if let Some((alias, backing)) = instead {
+        let told = [
+            ("x-litellm-model-group", alias),
+            ("x-litellm-model-name", backing),
+            ("x-litellm-model-id", "id-of-another"),
+            ("x-litellm-attempted-fallbacks", "1"),
+        ];
+        for (name, value) in told {
+            response.headers_mut().insert(name, value.parse().expect("a header's value"));
+        }
+    }
+    response
 }
 
 /// Reads and checks a request: it with its number, or what is wrong with it.

@@ -56,6 +56,11 @@ impl OpenCalls {
         }
     }
 
+    /// Whether all arguments have come, as far as can be seen: none at all may mean that they are still to come.
+    pub(super) fn are_whole(&self) -> bool {
+        self.0.iter().all(|call| serde_json::from_str::<Map<String, Value>>(&call.arguments).is_ok())
+    }
+
     /// The calls, ids minted; `taken` are the vendor ids seen before in this task.
     pub(super) fn minted(self, turn: u32, mut taken: Vec<String>) -> Vec<Part> {
         let mint = |(index, open): (usize, OpenCall)| {

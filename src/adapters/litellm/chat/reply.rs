@@ -1,7 +1,8 @@
 //! A reply of the normalized route.
 //!
 //! It is whole with `[DONE]` after a finish reason. A `stop` beside tool calls is what the proxy fabricates when its
-//! upstream was cut, so such a stream is cut.
+//! upstream was cut, and what some servers really say: it is believed where all arguments are whole and the usage is
+//! not the proxy's own estimate.
 
 use serde_json::{Map, Value};
 
@@ -33,6 +34,7 @@ pub(in crate::adapters::litellm) struct Reading {
     calls: OpenCalls,
     finish: Option<String>,
     usage: Option<Usage>,
+    counted_by: Counter,
     cost: Option<Money>,
     /// A choice was there at all.
     chosen: bool,
@@ -53,6 +55,7 @@ impl Reading {
             calls: OpenCalls::default(),
             finish: None,
             usage: None,
+            counted_by: Counter::Upstream,
             cost: None,
             chosen: false,
             done: false,
@@ -64,6 +67,7 @@ impl Reading {
         let mut progress = Progress::Quiet;
         if let Some(usage) = chunk.get("usage").filter(|usage| usage.is_object()) {
             self.usage = usage_of(usage);
+            self.counted_by = counter(usage);
             self.cost = usage
                 .get("cost")
                 .and_then(json::number)
@@ -157,6 +161,22 @@ fn usage_of(usage: &Value) -> Option<Usage> {
     })
 }
 
+/// Who counted a reply's tokens.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Counter {
+    /// The upstream, as far as can be seen.
+    Upstream,
+    /// The proxy, since the upstream named none.
+    Proxy,
+}
+
+/// The proxy's own count tells the output's parts and nothing of the input's.
+fn counter(usage: &Value) -> Counter {
+    let details = |name: &str| usage.get(name).filter(|details| details.is_object());
+    let output = details("completion_tokens_details").and_then(|details| details.get("text_tokens"));
+    if output.is_some() && details("prompt_tokens_details").is_none() { Counter::Proxy } else { Counter::Upstream }
+}
+
 impl Assembly for Reading {
     fn event(&mut self, data: &str, deltas: &Deltas) -> Result<Progress, Error> {
         if data.trim() == "[DONE]" {
@@ -195,7 +215,8 @@ impl Assembly for Reading {
         let Some(finish) = self.finish.take().filter(|_| self.done) else {
             return cut("the stream ended without a finish reason", self.usage);
         };
-        let (refusal, streamed) = (std::mem::take(&mut self.refusal), self.streamed);
+        let doubtful = self.streamed && (self.counted_by == Counter::Proxy || !self.calls.are_whole());
+        let refusal = std::mem::take(&mut self.refusal);
         let mut reply = self.into_reply();
         let calls = reply.calls().count();
         let objects = |call: &Call| serde_json::from_str::<Map<String, Value>>(&call.arguments).is_ok();
@@ -203,8 +224,7 @@ impl Assembly for Reading {
             "length" => Stop::Truncated,
             "content_filter" | "refusal" => Stop::Declined(told(refusal, &reply, &finish)),
             "error" => return cut("the upstream ended the reply with an error", reply.usage),
-            // fabricated around a cut upstream; a whole body with whole arguments is believed
-            "stop" if calls > 0 && (streamed || !reply.calls().all(objects)) => {
+            "stop" if calls > 0 && (doubtful || !reply.calls().all(objects)) => {
                 return cut("the reply stops in the middle of its calls", reply.usage);
             }
             _ if calls > 0 => Stop::Calls,

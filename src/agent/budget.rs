@@ -1,0 +1,103 @@
+//! Fitting the next request to the model's window. Pure: it decides; whoever asks records and sends.
+//!
+//! - A request whose calibrated estimate is over the input budget is never sent.
+//! - Evictions are large and seldom, down to half the budget, so that prompt caches hit in between.
+//! - The last [`KEEP_RECENT_TURNS`] stay in full; fewer do only where the task could not go on otherwise. The last turn
+//!   always does: the model has not seen its results yet.
+//! - After a request that the proxy found too large only a smaller one is sent.
+
+use super::context;
+use crate::{
+    domain::{
+        task::Task,
+        window::{KEEP_RECENT_TURNS, STRONGER_EVICTIONS},
+    },
+    ports::llm::{Request, estimated_tokens},
+};
+
+/// What is to be done before the model can be asked.
+#[derive(Debug)]
+pub enum Fit {
+    /// Nothing: it fits.
+    Send(Box<Request>),
+    /// Stubs for the results of all turns up to this one.
+    Evict {
+        /// The last of them.
+        through_turn: u32,
+    },
+    /// Nothing can be left out any more: why it does not fit.
+    Full(String),
+}
+
+/// Fits the next request of a task.
+#[must_use]
+pub fn fit(task: &Task) -> Fit {
+    let request = context::request(task);
+    let budget = task.started.model.input_budget();
+    let whole = Size { task, bytes: request.input_bytes() };
+    let refused = task.overflow.as_ref();
+    let smaller = |estimated: u64| refused.is_none_or(|refused| estimated < refused.estimated_input);
+    if whole.calibrated() <= budget && smaller(whole.estimated()) {
+        return Fit::Send(Box::new(request));
+    }
+    let last = task.last_turn().map_or(0, |turn| turn.number);
+    let keeping = |keep: u32| last.saturating_sub(keep);
+    let evicting = |through: u32| (through, whole.after(through));
+    let fits = |(_, size): &(u32, Size<'_>)| size.calibrated() <= budget && smaller(size.estimated());
+    let roomy = |(_, size): &(u32, Size<'_>)| size.calibrated() <= budget / 2 && smaller(size.estimated());
+
+    let evictable = task.evicted_through + 1;
+    let chosen = match refused {
+        None => (evictable..=keeping(KEEP_RECENT_TURNS))
+            .map(evicting)
+            .find(roomy)
+            .or_else(|| (1..=KEEP_RECENT_TURNS).rev().map(|keep| evicting(keeping(keep))).find(fits)),
+        // our count was too low, so that it says nothing of how much is enough
+        Some(refused) => {
+            let keep = if refused.count < STRONGER_EVICTIONS { KEEP_RECENT_TURNS / 2 } else { 1 };
+            (1..=keep).rev().map(|keep| evicting(keeping(keep))).find(fits)
+        }
+    };
+    match chosen.filter(|(through_turn, _)| *through_turn >= evictable) {
+        Some((through_turn, _)) => Fit::Evict { through_turn },
+        None => Fit::Full(full(task, whole.calibrated(), budget)),
+    }
+}
+
+/// A request's size, once more results are left out.
+struct Size<'a> {
+    task: &'a Task,
+    bytes: u64,
+}
+
+impl<'a> Size<'a> {
+    fn after(&self, through_turn: u32) -> Size<'a> {
+        let evicted = self.task.turns.iter().filter(|turn| turn.number <= through_turn);
+        let saved: u64 =
+            evicted.filter(|turn| turn.number > self.task.evicted_through).map(context::saved_by_stubs).sum();
+        Size { task: self.task, bytes: self.bytes.saturating_sub(saved) }
+    }
+
+    fn estimated(&self) -> u64 {
+        estimated_tokens(self.bytes)
+    }
+
+    fn calibrated(&self) -> u64 {
+        self.task.calibrated(self.estimated())
+    }
+}
+
+fn full(task: &Task, tokens: u64, budget: u64) -> String {
+    let model = &task.started.model;
+    let (alias, window) = (&model.alias, model.window);
+    match &task.overflow {
+        Some(refused) => format!(
+            "the proxy finds the request too large for {alias}, and nothing can be left out any more: {}",
+            refused.message
+        ),
+        None => format!(
+            "the window of {alias} is full: the next request has about {tokens} tokens, {budget} of its {window} are for \
+             input, and nothing can be left out any more"
+        ),
+    }
+}

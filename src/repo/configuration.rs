@@ -1,0 +1,80 @@
+//! What a repository's configuration says about how to work in it.
+
+use super::{Error, git::Git};
+use crate::domain::filters::Filters;
+
+/// In what formats a repository is kept.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Formats {
+    /// It is a sparse checkout.
+    pub(super) sparse: bool,
+    /// It is a partial clone: objects may be missing.
+    pub(super) partial: bool,
+    /// A ref is a file, as against reftable.
+    pub(super) refs_in_files: bool,
+    /// libgit2 refuses it, or reads it wrongly: the git program does everything.
+    pub(super) by_program: bool,
+}
+
+/// The configuration as git sees it, in order.
+#[derive(Clone, Debug)]
+pub(super) struct Configuration(Vec<(String, String)>);
+
+impl Configuration {
+    pub(super) fn read(git: &Git) -> Result<Self, Error> {
+        let entries = git.call(["config", "--list", "-z"]).parts()?;
+        let split = |entry: Vec<u8>| {
+            let text = String::from_utf8_lossy(&entry).into_owned();
+            match text.split_once('\n') {
+                Some((key, value)) => (key.to_owned(), value.to_owned()),
+                // a key alone stands for true
+                None => (text, "true".to_owned()),
+            }
+        };
+        Ok(Self(entries.into_iter().map(split).collect()))
+    }
+
+    pub(super) fn last(&self, key: &str) -> Option<&str> {
+        self.0.iter().rev().find(|(name, _)| name == key).map(|(_, value)| value.as_str())
+    }
+
+    fn is_on(&self, key: &str) -> bool {
+        let off = |value: &str| ["", "false", "no", "off", "0"].contains(&value.to_ascii_lowercase().as_str());
+        self.last(key).is_some_and(|value| !off(value))
+    }
+
+    /// In what formats the repository is kept.
+    pub(super) fn formats(&self) -> Formats {
+        let promisor = |(key, _): &(String, String)| {
+            key == "extensions.partialclone" || key.starts_with("remote.") && key.ends_with(".promisor")
+        };
+        let sparse = self.is_on("core.sparsecheckout");
+        let partial = self.0.iter().any(promisor);
+        let refs_in_files = self.last("extensions.refstorage").is_none_or(|storage| storage == "files");
+        let sha1 = self.last("extensions.objectformat").is_none_or(|format| format == "sha1");
+        let two = self.last("extensions.compatobjectformat").is_some();
+        Formats { sparse, partial, refs_in_files, by_program: sparse || partial || !refs_in_files || !sha1 || two }
+    }
+
+    /// The content filters that it defines.
+    pub(super) fn filters(&self) -> Filters {
+        Filters::configured(self.0.iter().map(|(key, value)| (key.as_str(), value.as_str())))
+    }
+
+    /// The person's name and address where both are usable, else nisse's own.
+    pub(super) fn identity(&self) -> (String, String) {
+        // what git strips from a name's ends, and what it leaves out of its middle
+        let usable = |value: &str| {
+            let kept: String = value.chars().filter(|c| !matches!(c, '<' | '>' | '\n' | '\0')).collect();
+            let crud = |c: char| c <= ' ' || matches!(c, '.' | ',' | ':' | ';' | '"' | '\\' | '\'');
+            let trimmed = kept.trim_matches(crud).to_owned();
+            (!trimmed.is_empty()).then_some(trimmed)
+        };
+        let name = self.last("user.name").and_then(usable);
+        let email = self.last("user.email").and_then(usable);
+        match (name, email) {
+            (Some(name), Some(email)) => (name, email),
+            (Some(_) | None, None) | (None, Some(_)) => ("nisse".to_owned(), "nisse@localhost".to_owned()),
+        }
+    }
+}

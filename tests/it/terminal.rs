@@ -1,0 +1,121 @@
+//! What a person sees on a terminal while a task runs, and what is left on it.
+
+use serde_json::json;
+
+use crate::support::{Script, Step, TestEnvironment, Wire};
+
+/// A screen of 80 columns, as far as nisse's progress uses one.
+#[derive(Default)]
+struct Screen {
+    lines: Vec<Vec<char>>,
+    row: usize,
+    column: usize,
+    /// The longest line that was ever drawn.
+    widest: usize,
+    /// Every escape sequence that came.
+    sequences: Vec<String>,
+}
+
+impl Screen {
+    fn of(output: &str) -> Self {
+        let mut screen = Self::default();
+        let mut rest = output.chars();
+        while let Some(c) = rest.next() {
+            match c {
+                '\r' => screen.column = 0,
+                '\n' => screen.row += 1,
+                '\u{1b}' => {
+                    let sequence = sequence(&mut rest);
+                    screen.control(&sequence);
+                    screen.sequences.push(sequence);
+                }
+                c => screen.put(c),
+            }
+        }
+        screen
+    }
+
+    fn control(&mut self, sequence: &str) {
+        if sequence == "[J" {
+            self.lines.truncate(self.row + 1);
+            if let Some(line) = self.lines.get_mut(self.row) {
+                line.truncate(self.column);
+            }
+        } else {
+            assert!(sequence.ends_with('m'), "the screen does not know {sequence:?}");
+        }
+    }
+
+    fn put(&mut self, c: char) {
+        self.lines.resize(self.lines.len().max(self.row + 1), Vec::new());
+        let line = &mut self.lines[self.row];
+        line.resize(line.len().max(self.column + 1), ' ');
+        line[self.column] = c;
+        self.column += 1;
+        self.widest = self.widest.max(self.column);
+    }
+
+    fn text(&self) -> String {
+        self.lines.iter().map(|line| line.iter().collect::<String>().trim_end().to_owned() + "\n").collect()
+    }
+}
+
+/// The rest of an escape sequence, which ends with a letter.
+fn sequence(rest: &mut std::str::Chars<'_>) -> String {
+    let mut taken = String::new();
+    for c in rest {
+        taken.push(c);
+        if c.is_ascii_alphabetic() {
+            break;
+        }
+    }
+    taken
+}
+
+fn world() -> TestEnvironment {
+    let words = "I look at everything first, one file after the other, before I write a single line of it.\n";
+    let long = format!("sleep 1; : {}", "very ".repeat(40));
+    let first = Step::text(&words.repeat(2)).and_call("run_command", json!({"command": long}));
+    let steps = vec![first, Step::call("write_file", json!({"path": "b.txt", "content": "b\n"})), Step::hand_back()];
+    let env = TestEnvironment::new(Wire::Chat, Script::ByHistory(steps));
+    env.set("TERM", "xterm-256color");
+    env
+}
+
+#[test]
+fn nothing_wraps_and_nothing_is_left_of_the_live_line() {
+    for colourless in [false, true] {
+        let env = world();
+        if colourless {
+            env.set("NO_COLOR", "1");
+        }
+        let run = env.finish(env.start_on_terminal(&["delegate", "Make b.txt.", "--check", "true"]));
+        run.exits(0);
+        assert!(run.stdout.contains("left  running sleep 1"), "the live line never came:\n{}", run.report());
+        // the result is data, which nobody folds
+        let (progress, result) = run.stdout.split_once("handback: ").unwrap();
+        let screen = Screen::of(progress);
+        assert!(screen.widest < 80, "a line has {} columns", screen.widest);
+        let text = screen.text();
+        let kept: Vec<&str> = text.lines().collect();
+        assert!(kept[0].starts_with("I look at everything first") && kept[0].len() < 80, "{text}");
+        assert!(kept.iter().any(|line| line.starts_with("turn 1/30") && line.ends_with('…')), "{text}");
+        assert!(!text.contains(" left  ") && !text.contains('⠋'), "remains:\n{text}");
+        assert!(result.contains("branch     nisse/"), "{result}");
+        let styles = screen.sequences.iter().filter(|sequence| sequence.ends_with('m')).count();
+        assert_eq!(styles == 0, colourless, "{:?}", screen.sequences);
+    }
+}
+
+#[test]
+fn a_dumb_terminal_and_json_on_the_same_one_get_plain_lines() {
+    for (term, options) in
+        [("dumb", &["delegate", "Make b.txt."][..]), ("xterm", &["delegate", "--json", "Make b.txt."])]
+    {
+        let env = world();
+        env.set("TERM", term);
+        let run = env.finish(env.start_on_terminal(options));
+        assert!(!run.exits(0).stdout.contains("\u{1b}["), "{}", run.report());
+        assert!(run.stdout.contains("turn 2/30"), "{}", run.report());
+    }
+}
