@@ -84,7 +84,8 @@ impl Descendants {
     pub(super) fn living(&self) -> Vec<Pid> {
         let shells = SHELLS.lock().unwrap_or_else(PoisonError::into_inner);
         let nisse = rustix::process::getpid().as_raw_nonzero().get();
-        let own_session = rustix::process::getsid(None).map_or(0, |session| session.as_raw_nonzero().get());
+        // 0 if it began outside of this process namespace, as in many a container; `getsid`'s wrapper panics at that
+        let own_session = procfs::Process::of(nisse).map_or(0, |process| process.session);
         let processes = procfs::since(self.started);
         let is_orphan = |process: &procfs::Process| {
             (process.parent == nisse || process.parent == 1)
