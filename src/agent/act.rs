@@ -51,6 +51,7 @@ pub(super) fn skip(journal: &mut Journal, env: &Env<'_>, id: &CallId, why: Skip)
         Skip::AfterEnding => "Not run: it stands behind the call that ends the task.".to_owned(),
         Skip::Capped => "Not run: a cap of the task was reached.".to_owned(),
         Skip::Stopped => "Not run: the person asked to stop.".to_owned(),
+        Skip::GivenUp => "Not run: the person gave the task up.".to_owned(),
     };
     env.answer(journal, id, Answered::new(ResultStatus::NotRun, content))
 }

@@ -43,7 +43,7 @@ pub(super) async fn check(journal: &mut Journal, env: &Env<'_>, id: &CallId) -> 
     let intent = act::open(journal, IntentKind::Check { call: id.clone() })?;
     // in a checkout, what differs before the checks may be the person's
     let before = match journal.task().started.isolation {
-        Isolation::InPlace => env.worktree()?.hold(&head)?,
+        Isolation::InPlace => env.worktree()?.hold(&head, 0)?,
         Isolation::Worktree => None,
     };
     let verdict = run_all(journal, env, id, &commands).await?;

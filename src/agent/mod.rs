@@ -1,6 +1,8 @@
 //! The turn loop and what it needs. Start reading at [`turn`].
 
 mod act;
+mod answered;
+pub mod apply;
 mod ask;
 pub mod budget;
 mod check;

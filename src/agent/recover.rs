@@ -3,7 +3,7 @@
 //! Every verdict is either *clean* (it is known what happened, and on it goes) or a gate: a person must decide.
 
 use super::{
-    Error, act,
+    Error, act, answered, apply,
     env::{Env, head},
     place, switch,
 };
@@ -11,6 +11,7 @@ use crate::{
     domain::{
         checkout::Isolation,
         event::EventKind,
+        gate::Answer,
         id::{Hash, IntentId},
         intent::{Intent, IntentKind, Way},
         next::Recovery,
@@ -41,8 +42,26 @@ async fn recover_intent(journal: &mut Journal, env: &mut Env<'_>, intent: &Inten
     {
         return settled(journal, id);
     }
+    if journal.task().given_up() && intent.kind.call().is_some() {
+        return abandoned(journal, id, "the task was given up");
+    }
+    match (&intent.kind, journal.task().answer()) {
+        (IntentKind::FileEdit { call, .. } | IntentKind::Command { call, .. }, Some(Answer::Rollback)) => {
+            return answered::roll_call_back(journal, env, id, call).await;
+        }
+        (IntentKind::FileEdit { call, .. } | IntentKind::Command { call, .. }, Some(Answer::Keep)) => {
+            if !stands(journal, env).await? {
+                return Ok(());
+            }
+            return answered::keep_call(journal, env, id, call);
+        }
+        (_, Some(Answer::Rollback | Answer::Keep | Answer::Drop) | None) => {}
+    }
     match &intent.kind {
-        // a switch there that recovery comes to is older than `worktree_ready`
+        IntentKind::CheckoutSwitch { way: Way::There, .. } if journal.task().ready.is_none() => {
+            switch::take_back(journal, env)
+        }
+        // any other switch there that recovery comes to is older than `worktree_ready`
         IntentKind::Task | IntentKind::CheckoutSwitch { way: Way::There, .. } => settled(journal, id),
         IntentKind::FileEdit { call, path, before, after, answer } => {
             if !stands(journal, env).await? {
@@ -76,6 +95,10 @@ async fn recover_intent(journal: &mut Journal, env: &mut Env<'_>, intent: &Inten
             }
             abandoned(journal, id, "the check was cut off; it is run again")
         }
+        IntentKind::Squash { from, to } if journal.task().given_up() => {
+            place::branch(journal.task(), env, to)?.squash_apply(from, to)?;
+            settled(journal, id)
+        }
         IntentKind::Squash { from, to } => {
             if !stands(journal, env).await? {
                 return Ok(());
@@ -95,6 +118,16 @@ async fn recover_intent(journal: &mut Journal, env: &mut Env<'_>, intent: &Inten
             let head = head(journal.task())?;
             let done = place::branch(journal.task(), env, &head)?.remove_worktree();
             after_completion(journal, id, "clean-up", done)
+        }
+        IntentKind::Apply { .. } | IntentKind::Land(_) | IntentKind::PutBack { .. } => {
+            match apply::go_on(journal, env.checkout, id) {
+                Err(Error::Repo(error)) => {
+                    let cause = format!("the work could not be brought home: {error}");
+                    journal.push(EventKind::Recovered { cause, checkpoint: None })?;
+                    Ok(())
+                }
+                other => other,
+            }
         }
     }
 }
@@ -126,8 +159,15 @@ async fn worktree(journal: &mut Journal, env: &mut Env<'_>) -> Result<(), Error>
         journal.push(EventKind::Recovered { cause, checkpoint: None })?;
         return Ok(());
     }
+    let answer = journal.task().answer();
+    if answer == Some(Answer::Rollback) {
+        return answered::roll_back(journal, env).await;
+    }
     if !stands(journal, env).await? {
         return Ok(());
+    }
+    if answer == Some(Answer::Keep) {
+        return answered::keep(journal, env);
     }
     let head = head(journal.task())?;
     let worktree = env.worktree()?;
@@ -158,15 +198,21 @@ async fn stands(journal: &mut Journal, env: &mut Env<'_>) -> Result<bool, Error>
     let tip = opened.tip()?;
     // a checkpoint that the log does not name yet carries the open call in its trailers
     let ahead = tip.as_ref().map(|tip| opened.commit_is_ours(tip, task.id)).transpose()?.flatten();
-    let beyond = task.pending_intents().any(|intent| match &intent.kind {
-        IntentKind::Squash { to, .. } => tip.as_ref() == Some(to),
-        IntentKind::FileEdit { call, .. } | IntentKind::Command { call, .. } | IntentKind::Check { call } => {
-            ahead.as_ref() == Some(call)
-        }
-        IntentKind::Task | IntentKind::Discard { .. } | IntentKind::CleanUp | IntentKind::CheckoutSwitch { .. } => {
-            false
-        }
-    });
+    let kept = ahead.is_some() && ahead == answered::kept_call(task);
+    let beyond = kept
+        || task.pending_intents().any(|intent| match &intent.kind {
+            IntentKind::Squash { to, .. } => tip.as_ref() == Some(to),
+            IntentKind::FileEdit { call, .. } | IntentKind::Command { call, .. } | IntentKind::Check { call } => {
+                ahead.as_ref() == Some(call)
+            }
+            IntentKind::Task
+            | IntentKind::Discard { .. }
+            | IntentKind::CleanUp
+            | IntentKind::CheckoutSwitch { .. }
+            | IntentKind::Apply { .. }
+            | IntentKind::Land(_)
+            | IntentKind::PutBack { .. } => false,
+        });
     if tip.as_ref() == Some(&head) || beyond {
         env.worktree = Some(opened);
         return Ok(true);
@@ -178,7 +224,11 @@ async fn stands(journal: &mut Journal, env: &mut Env<'_>) -> Result<bool, Error>
 }
 
 /// The worktree, made again if it is gone; none if the person asked to stop meanwhile.
-async fn reopened(journal: &mut Journal, env: &Env<'_>, spec: &WorktreeSpec) -> Result<Option<Worktree>, Error> {
+pub(super) async fn reopened(
+    journal: &mut Journal,
+    env: &Env<'_>,
+    spec: &WorktreeSpec,
+) -> Result<Option<Worktree>, Error> {
     if let Some(opened) = Worktree::open(env.checkout, spec)? {
         return Ok(Some(opened));
     }
@@ -196,7 +246,7 @@ async fn reopened(journal: &mut Journal, env: &Env<'_>, spec: &WorktreeSpec) -> 
 }
 
 /// The checkout of a task that works in place; none, and a gate, if it is not on the task's branch.
-fn in_place(journal: &mut Journal, env: &Env<'_>, spec: &WorktreeSpec) -> Result<Option<Worktree>, Error> {
+pub(super) fn in_place(journal: &mut Journal, env: &Env<'_>, spec: &WorktreeSpec) -> Result<Option<Worktree>, Error> {
     let opened = Worktree::open_in_place(env.checkout, spec, &switch::kept(journal.task())?)?;
     if opened.is_none() {
         let cause = format!(
@@ -217,12 +267,12 @@ async fn current_hash(env: &Env<'_>, path: &str) -> Result<Option<Hash>, Error> 
     }
 }
 
-fn settled(journal: &mut Journal, intent: IntentId) -> Result<(), Error> {
+pub(super) fn settled(journal: &mut Journal, intent: IntentId) -> Result<(), Error> {
     journal.push(EventKind::IntentSettled { intent })?;
     Ok(())
 }
 
-fn abandoned(journal: &mut Journal, intent: IntentId, cause: &str) -> Result<(), Error> {
+pub(super) fn abandoned(journal: &mut Journal, intent: IntentId, cause: &str) -> Result<(), Error> {
     journal.push(EventKind::IntentAbandoned { intent, cause: cause.to_owned() })?;
     Ok(())
 }

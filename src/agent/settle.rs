@@ -12,12 +12,13 @@ use crate::{
     domain::{
         checkout::Isolation,
         event::EventKind,
-        id::IntentId,
+        id::{CommitId, IntentId},
         intent::{IntentKind, Status},
         outcome::{End, Handback, Outcome},
         task::Task,
     },
     log::{Journal, crash},
+    repo::Worktree,
 };
 
 /// Records what `outcome` asks for and returns it.
@@ -84,10 +85,13 @@ fn squash(journal: &mut Journal, env: &Env<'_>) -> Result<(), Error> {
 fn discard(journal: &mut Journal, env: &Env<'_>, end: &End, cause: &str) -> Result<(), Error> {
     let task = journal.task();
     let begun = task.intents.iter().any(|intent| matches!(intent.kind, IntentKind::Discard { .. }));
-    if begun || task.ready.is_none() {
+    if begun {
         return Ok(());
     }
-    let tip = head(task)?;
+    if task.ready.is_none() {
+        return clear_unready(journal, env);
+    }
+    let tip = if task.given_up() { keep_all(journal, env)? } else { head(task)? };
     let intent =
         act::open(journal, IntentKind::Discard { tip: tip.clone(), end: end.clone(), cause: cause.to_owned() })?;
     crash::point("discard.opened");
@@ -95,8 +99,39 @@ fn discard(journal: &mut Journal, env: &Env<'_>, end: &End, cause: &str) -> Resu
     recover::after_completion(journal, intent, "discard", done)
 }
 
+/// Given up, it leaves nothing under its names, also where it never stood. What cannot be removed changes no outcome.
+fn clear_unready(journal: &mut Journal, env: &Env<'_>) -> Result<(), Error> {
+    switch::take_back(journal, env)?;
+    let base = journal.task().started.base.commit.clone();
+    // without a base there is no commit to name the start; the branch is known by its name and its snapshot
+    let start = base.clone().unwrap_or_else(|| CommitId(String::new()));
+    let removed = place::branch(journal.task(), env, &start).and_then(|own| Ok(own.remove_unready(base.as_ref())?));
+    if let Err(error) = removed {
+        let cause = format!("what the task left could not be removed: {error}");
+        journal.push(EventKind::Recovered { cause, checkpoint: None })?;
+    }
+    Ok(())
+}
+
+/// The tip to be kept of a task that is given up: a checkpoint that the log does not name yet is part of it, and what
+/// the worktree holds beyond that is kept aside.
+fn keep_all(journal: &Journal, env: &Env<'_>) -> Result<CommitId, Error> {
+    let task = journal.task();
+    let head = head(task)?;
+    let tip = place::branch(task, env, &head)?.beyond(&head)?.unwrap_or(head);
+    // in place, giving back kept it; a worktree that cannot be opened is nothing to keep: not the task's, or gone
+    if task.started.isolation == Isolation::Worktree
+        && let Ok(Some(worktree)) = Worktree::open(env.checkout, &place::spec(task, &tip))
+        && let Some(decision) = task.decision
+        && worktree.tip()?.as_ref() == Some(&tip)
+    {
+        worktree.keep_found(&tip, decision.seq, decision.at_ms)?;
+    }
+    Ok(tip)
+}
+
 /// The commit's message: a subject from the note's first line, the note, and the task's trailer.
-fn message(task: &Task, note: &Handback) -> String {
+pub(super) fn message(task: &Task, note: &Handback) -> String {
     let first = note.changed.trim().lines().next().unwrap_or_default();
     let mut subject: String = first.chars().take(72).collect();
     if subject.len() < first.len() {

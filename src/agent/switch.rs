@@ -13,7 +13,7 @@ use crate::{
         task::Task,
     },
     log::{Journal, crash},
-    repo::{Snapshot, Worktree},
+    repo::{Snapshot, Worktree, others_ref},
 };
 
 /// Keeps what the checkout is, and puts it onto the task's branch. The intent is settled when the worktree is ready.
@@ -69,9 +69,9 @@ pub(super) fn give_back(
     if !by_others.is_empty() {
         let cause = format!(
             "somebody else changed files meanwhile: {}; what the task did not touch is left as it is, and all of it is \
-             under refs/nisse/found/{}",
+             under {}",
             by_others.join(", "),
-            journal.task().id
+            others_ref(journal.task().id)
         );
         journal.push(EventKind::Recovered { cause, checkpoint: None })?;
     }
@@ -104,6 +104,9 @@ fn last(task: &Task) -> Option<Switch> {
         | IntentKind::Check { .. }
         | IntentKind::Squash { .. }
         | IntentKind::Discard { .. }
-        | IntentKind::CleanUp => None,
+        | IntentKind::CleanUp
+        | IntentKind::Apply { .. }
+        | IntentKind::Land(_)
+        | IntentKind::PutBack { .. } => None,
     }
 }

@@ -16,10 +16,11 @@ use clap_complete::ArgValueCandidates;
 use super::{completions, manual};
 use crate::{
     commands::{
+        apply::Wish,
         brief::Origin,
         settings::{Flags, units},
     },
-    domain::{caps::Money, checkout::Isolation, role::RoleName},
+    domain::{apply::Manner, caps::Money, checkout::Isolation, gate::Answer, role::RoleName},
 };
 
 /// The command line, parsed.
@@ -96,6 +97,19 @@ pub enum Command {
     /// terminal that is exit 6. Nothing that was recorded is asked of the model again, and the caps count on.
     #[command(after_long_help = manual::RESUME)]
     Resume(Resume),
+    /// Bring the work of a finished task into your checkout
+    ///
+    /// A checkout that is where the task began, without changes of your own, is fast-forwarded. Else the files are
+    /// changed and nothing is committed: your own changes stay as they are, the index is not touched, and if a path
+    /// stands against it nothing is touched at all (exit 6). Cut off, it goes on when it is run again.
+    #[command(after_long_help = manual::APPLY)]
+    Apply(Apply),
+    /// Give a task up
+    ///
+    /// For a task that has not ended. Branch and worktree go; the commits are kept under refs/nisse/discarded, and what
+    /// the worktree held beyond them under refs/nisse/found, for 30 days.
+    #[command(after_long_help = manual::DROP)]
+    Drop(NamedTask),
     /// List the tasks of this checkout, or the events of one
     ///
     /// Without TASK, the tasks of this checkout, newest last. With TASK, everything that happened in it, with the cause
@@ -115,7 +129,11 @@ pub enum Command {
     /// and the database, each with ✓ (good), ! (works, but know this) or ✗ (will not work) and what to do about it.
     /// Costs nothing: no model is asked.
     #[command(after_long_help = manual::DOCTOR)]
-    Doctor,
+    Doctor {
+        /// Take away what tasks have left and nothing is lost with
+        #[arg(long)]
+        fix: bool,
+    },
     /// Watch a whole delegation with nothing set up
     ///
     /// A scripted model fixes a real bug in a scratch repository until its test passes; repository, worktree, commands
@@ -187,6 +205,44 @@ pub struct Resume {
     /// The task's id, or a beginning of it that no other has
     #[arg(value_parser = not_blank, add = ArgValueCandidates::new(completions::pending))]
     pub task: Option<String>,
+    /// Put the files back to the last checkpoint, and go on
+    #[arg(long, group = "answer")]
+    rollback: bool,
+    /// Keep what is in the worktree, and go on
+    #[arg(long, group = "answer")]
+    keep: bool,
+    /// Give the task up, as `nisse drop` does
+    #[arg(long, group = "answer")]
+    drop: bool,
+}
+
+/// `nisse apply`.
+#[derive(clap::Args, Clone, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "a flag is a bool")]
+pub struct Apply {
+    /// The task's id, or a beginning of it that no other has
+    #[arg(value_parser = not_blank, add = ArgValueCandidates::new(completions::tasks))]
+    pub task: String,
+    /// Make a commit of yours of each commit of the task
+    #[arg(long, group = "manner")]
+    commit: bool,
+    /// Make one commit of yours of it
+    #[arg(long, group = "manner")]
+    squash: bool,
+    /// Merge the task's branch with a merge commit of yours
+    #[arg(long, group = "manner")]
+    merge: bool,
+    /// Put back what was applied and is not committed
+    #[arg(long, group = "manner")]
+    abort: bool,
+}
+
+/// A command on one task.
+#[derive(clap::Args, Clone, Debug)]
+pub struct NamedTask {
+    /// The task's id, or a beginning of it that no other has
+    #[arg(value_parser = not_blank, add = ArgValueCandidates::new(completions::pending))]
+    pub task: String,
 }
 
 /// `nisse log`.
@@ -196,8 +252,11 @@ pub struct Log {
     #[arg(value_parser = not_blank, add = ArgValueCandidates::new(completions::tasks))]
     pub task: Option<String>,
     /// Go on telling while another nisse works on TASK
-    #[arg(short, long, requires = "task")]
+    #[arg(short, long, requires = "task", conflicts_with = "diff")]
     pub follow: bool,
+    /// Show what TASK changed, as a patch that `git apply` takes
+    #[arg(long, requires = "task")]
+    pub diff: bool,
 }
 
 /// A manual page other than nisse's own.
@@ -206,6 +265,8 @@ pub struct Log {
 pub enum Page {
     Delegate,
     Resume,
+    Apply,
+    Drop,
     Log,
     Models,
     Doctor,
@@ -222,6 +283,30 @@ impl Delegate {
             (Some(path), _) => Origin::File(path.clone()),
             (None, Some("-")) => Origin::Stdin,
             (None, text) => Origin::Argument(text.unwrap_or_default().to_owned()),
+        }
+    }
+}
+
+impl Resume {
+    /// The person's answer to a gate, if there is one.
+    #[must_use]
+    pub fn answer(&self) -> Option<Answer> {
+        [(self.rollback, Answer::Rollback), (self.keep, Answer::Keep), (self.drop, Answer::Drop)]
+            .into_iter()
+            .find_map(|(given, answer)| given.then_some(answer))
+    }
+}
+
+impl Apply {
+    /// What is asked for.
+    #[must_use]
+    pub fn wish(&self) -> Wish {
+        match (self.commit, self.squash, self.merge, self.abort) {
+            (true, ..) => Wish::Bring(Manner::Each),
+            (_, true, ..) => Wish::Bring(Manner::Squash),
+            (_, _, true, _) => Wish::Bring(Manner::Merge),
+            (.., true) => Wish::PutBack,
+            (false, false, false, false) => Wish::Bring(Manner::Files),
         }
     }
 }
@@ -244,9 +329,11 @@ impl Args {
                 ..common
             },
             Command::Resume(_)
+            | Command::Apply(_)
+            | Command::Drop(_)
             | Command::Log(_)
             | Command::Models
-            | Command::Doctor
+            | Command::Doctor { .. }
             | Command::Demo
             | Command::Completions { .. }
             | Command::Man { .. } => common,

@@ -148,6 +148,11 @@ fn kind(error: &commands::Error) -> (&'static str, u8) {
         commands::Error::Moved { .. } => ("repository_changed", ENVIRONMENT),
         commands::Error::PathNotText { .. } => ("path_not_text", ENVIRONMENT),
         commands::Error::Several(_) => ("several_tasks", GATED),
+        commands::Error::Over { .. } => ("task_over", CONFIGURATION),
+        commands::Error::NoDiff { .. } => ("no_diff", CONFIGURATION),
+        commands::Error::NotHandedBack { .. } => ("not_handed_back", CONFIGURATION),
+        commands::Error::NothingToPutBack { .. } => ("nothing_to_put_back", CONFIGURATION),
+        commands::Error::NoQuestion { .. } => ("no_question", CONFIGURATION),
         commands::Error::Bug(_) => ("bug", BUG),
     }
 }
@@ -221,6 +226,9 @@ fn repo_kind(error: &repo::Error) -> (&'static str, u8) {
         repo::Error::Refused { .. } => ("repository_refused", ENVIRONMENT),
         repo::Error::NoGit { .. } | repo::Error::OldGit { .. } => ("no_git", ENVIRONMENT),
         repo::Error::NoSuchCommit { .. } => ("no_such_commit", CONFIGURATION),
+        repo::Error::Conflicts { .. } => ("apply_conflict", GATED),
+        repo::Error::Between { .. } => ("apply_changed", GATED),
+        repo::Error::NotCommitted { .. } => ("not_committed", GATED),
         repo::Error::Foreign { .. } => ("name_taken", ENVIRONMENT),
         repo::Error::HeadMoved { .. } | repo::Error::BranchMoved { .. } | repo::Error::Unsteady { .. } => {
             ("repository_changed", ENVIRONMENT)
@@ -262,6 +270,11 @@ fn causes(error: &commands::Error) -> Vec<String> {
         | commands::Error::PathNotText { .. }
         | commands::Error::Write { .. }
         | commands::Error::Several(_)
+        | commands::Error::Over { .. }
+        | commands::Error::NoDiff { .. }
+        | commands::Error::NotHandedBack { .. }
+        | commands::Error::NothingToPutBack { .. }
+        | commands::Error::NoQuestion { .. }
         | commands::Error::Signals { .. }
         | commands::Error::Listen { .. }
         | commands::Error::Bug(_) => Vec::new(),

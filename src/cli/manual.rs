@@ -53,7 +53,7 @@ Examples:
 pub(super) const DELEGATE: &str = "\
 The result:
   A branch with one commit (branch.history), and a note that says what
-  changed, what is true now and what is next. `git merge` brings it home. A
+  changed, what is true now and what is next. `nisse apply` brings it home. A
   task that fails or reaches a cap leaves no branch; its commits stay under
   refs/nisse/discarded. Your checkout is never touched, save in place.
 
@@ -90,14 +90,73 @@ Examples:
   nisse delegate --json 'Port the tests to pytest' | tail -n 1 | jq .outcome";
 
 pub(super) const RESUME: &str = "\
+Decisions:
+  Where it is not known how far a command came before nisse died, or the files
+  are not what the log says, the task rests with exit 6, and nothing is
+  touched. Then one of these says how it goes on:
+  --rollback  branch and files go back to the last checkpoint; what was there
+              is kept under refs/nisse/found; ignored files stay as they are
+  --keep      what is in the worktree becomes a checkpoint
+  --drop      the task is given up
+  The model is told that its command was interrupted, and which it was.
+
 Exit status:
   as for `nisse delegate`; 0 also if nothing was pending
 
 Examples:
   nisse resume
-  nisse resume 0199a3";
+  nisse resume 0199a3 --rollback";
+
+pub(super) const APPLY: &str = "\
+What is brought:
+  The task's own commits; never the commit that holds the unfinished work that
+  your checkout had when the task began. A file that you changed too is
+  merged, if the changes do not touch each other.
+
+Commits:
+  --commit, --squash and --merge make commits as your own git does: your name,
+  your hooks, your signature. A hook or a signature that refuses leaves the
+  files in the checkout, and exit 6. With branch.history = \"squash\" a task has
+  one commit, and --commit and --squash are the same. They need the paths to
+  be free of changes of yours, --merge needs everything committed.
+
+Taking it back:
+  The checkout as it was is kept at refs/nisse/before-apply/<task> for 30
+  days. --abort puts back every file that is still as it was brought.
+
+Exit status:
+  0   applied, put back, or applied already
+  1   the environment failed: git, disk, database
+  2   no such task, or it was not handed back
+  6   your own changes stand against it, or a commit was refused
+
+Examples:
+  nisse apply 0199a3
+  nisse apply 0199a3 --commit
+  nisse apply 0199a3 --abort";
+
+pub(super) const DROP: &str = "\
+Exit status:
+  0  given up, now or before
+  1  the environment failed: git, disk, database, another nisse at work on it
+  2  no such task, or it has ended already
+
+Examples:
+  nisse drop 0199a3
+  git log -p refs/nisse/discarded/<task>";
 
 pub(super) const LOG: &str = "\
+The diff:
+  From the commit that the task started from to its last one, whether its
+  branch stands or was discarded; your unfinished work is not in it. On a
+  terminal it is coloured; in a pipe it is a patch, with binary files, modes
+  and renames, from which `git apply` makes the same files.
+
+Exit status:
+  0  shown
+  1  the environment failed: git, disk, database
+  2  no such task, or one without commits
+
 JSON:
   One document: the tasks, or a task with its events. With --follow, one
   event a line, as `nisse delegate --json` prints them.
@@ -106,6 +165,7 @@ Examples:
   nisse log
   nisse log 0199a3
   nisse log --follow 0199a3
+  nisse log 0199a3 --diff > task.patch
   nisse log 0199a3 --json | jq -r '.events[].event'";
 
 pub(super) const MODELS: &str = "\
@@ -119,6 +179,13 @@ Examples:
   nisse models --json | jq -r '.models[].alias'";
 
 pub(super) const DOCTOR: &str = "\
+Leftovers:
+  Worktrees, branches, refs and locks of tasks that have ended. --fix takes
+  away what is provably dead: worktrees without changes of their own, branches
+  whose commits another branch holds, refs of tasks that ended more than 30
+  days ago. What holds something that nothing else holds stays, and is named;
+  what this log does not know belongs to another nisse, and stays too.
+
 Exit status:
   0  nothing is ✗
   1  something in the environment is ✗
@@ -145,7 +212,7 @@ mod tests {
 
     #[test]
     fn lines_fit_a_terminal() {
-        for text in [NISSE, DELEGATE, RESUME, LOG, MODELS, DOCTOR, COMPLETIONS, MAN] {
+        for text in [NISSE, DELEGATE, RESUME, APPLY, DROP, LOG, MODELS, DOCTOR, COMPLETIONS, MAN] {
             for line in text.lines() {
                 assert!(line.chars().count() <= 78, "{line}");
             }

@@ -96,7 +96,21 @@ async fn dispatch(args: &Args, manner: Manner) -> Result<u8, commands::Error> {
                 render::say(manner, "nothing is pending in this checkout");
                 return Ok(0);
             };
-            Ok(told(manner, &watched(manner, result::go_on, |watch| resume::resume(&opened, id, watch)).await?))
+            let work = |watch| resume::resume(&opened, id, task.answer(), watch);
+            Ok(told(manner, &watched(manner, result::go_on, work).await?))
+        }
+        Command::Apply(asked) => {
+            let opened = open(args)?;
+            let id = opened.named_task(&asked.task)?;
+            let applied = commands::apply::apply(&opened, id, asked.wish())?;
+            render::document(manner, || serde_json::json!(applied), || render::apply::text(&applied));
+            Ok(applied.exit)
+        }
+        Command::Drop(task) => {
+            let opened = open(args)?;
+            let id = opened.named_task(&task.task)?;
+            let work = |watch| commands::drop::drop_task(&opened, id, watch);
+            Ok(told(manner, &watched(manner, result::go_on, work).await?))
         }
         Command::Log(log) => {
             let opened = open(args)?;
@@ -113,6 +127,10 @@ async fn dispatch(args: &Args, manner: Manner) -> Result<u8, commands::Error> {
                     teller.end(&task);
                     Ok(0)
                 }
+                Some(name) if log.diff => {
+                    render::diff::diff(manner, &commands::log::diff(&opened, name)?);
+                    Ok(0)
+                }
                 Some(name) => {
                     let (task, events) = commands::log::one(&opened, name)?;
                     render::log::one(manner, &task, &events);
@@ -126,8 +144,9 @@ async fn dispatch(args: &Args, manner: Manner) -> Result<u8, commands::Error> {
             render::document(manner, || serde_json::json!(report), || render::models::text(&report));
             Ok(0)
         }
-        Command::Doctor => {
-            let report = commands::doctor::doctor(&Environment::from_process(), &args.flags(), &here(args)).await;
+        Command::Doctor { fix } => {
+            let process = Environment::from_process();
+            let report = commands::doctor::doctor(&process, &args.flags(), &here(args), *fix).await;
             render::document(manner, || serde_json::json!(report), || render::doctor::text(&report));
             Ok(report.exit())
         }

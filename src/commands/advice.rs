@@ -41,6 +41,18 @@ pub fn advice(error: &Error) -> Option<String> {
         Error::Moved { .. } => Some("try again".to_owned()),
         Error::PathNotText { .. } => Some("give it a name in UTF-8".to_owned()),
         Error::Several(_) => Some("name the one that is to go on: nisse resume <TASK>".to_owned()),
+        Error::Over { task, .. } => Some(format!("see what came of it: nisse log {task}")),
+        Error::NoDiff { task } => Some(format!("see what happened: nisse log {task}")),
+        Error::NotHandedBack { task, outcome } => Some(match *outcome {
+            "failed" | "capped" | "dropped" => {
+                format!("see what there is: nisse log {task} --diff")
+            }
+            _ => format!("let it end first: nisse resume {task}"),
+        }),
+        Error::NothingToPutBack { .. } => {
+            Some("what is committed is taken back with git revert or git reset".to_owned())
+        }
+        Error::NoQuestion { task } => Some(format!("leave the answer out: nisse resume {task}")),
         Error::Signals { .. } | Error::Listen { .. } => None,
         Error::Bug(_) => Some("please report this".to_owned()),
     }
@@ -186,6 +198,15 @@ fn on_repo(error: &repo::Error) -> Option<&'static str> {
         repo::Error::NoGit { .. } | repo::Error::OldGit { .. } => Some("install git 2.34 or newer"),
         repo::Error::NoSuchCommit { .. } => Some("name a branch, a tag or a commit of this repository"),
         repo::Error::BranchMoved { .. } => Some("see with `git log` who moved it"),
+        repo::Error::Conflicts { .. } => {
+            Some("commit or stash your changes to these paths, or merge the branch with git")
+        }
+        repo::Error::Between { .. } => {
+            Some("put them back as they were and run it again, or take the rest back with nisse apply --abort")
+        }
+        repo::Error::NotCommitted { .. } => {
+            Some("see to it and run it again; `nisse apply --abort` takes the files back")
+        }
         repo::Error::TimedOut { .. } => Some("see whether the disk is slow or another git holds a lock"),
         repo::Error::Foreign { .. } => Some("move it out of the way, or choose another name with --branch"),
         // these say it themselves, or nothing can be said

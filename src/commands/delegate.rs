@@ -3,7 +3,7 @@
 use std::path::{Component, PathBuf};
 
 use super::{
-    Error,
+    Error, leftovers,
     open::Opened,
     proxy,
     result::TaskResult,
@@ -40,9 +40,14 @@ pub async fn delegate(opened: &Opened, delegation: &Delegation, mut watch: Watch
     let model = proxy::pin_delegate(&catalog, &opened.settings)?;
     let subscribers = std::mem::take(&mut watch.subscribers);
     let journal = begin(opened, checkout, delegation, model, checks, subscribers)?;
+    let pruned = leftovers::prune(&opened.log()?, checkout, opened.clock().civil_ms());
     match run(opened, checkout, &proxy, &[proxy.token().clone()], journal, watch).await {
         Err(error) => Err(proxy::with_offers(&proxy, error).await),
-        done => done,
+        Ok(mut done) => {
+            // no reason not to work
+            done.notices.extend(pruned.err().map(|error| format!("old refs could not be pruned: {error}")));
+            Ok(done)
+        }
     }
 }
 

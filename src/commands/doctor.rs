@@ -3,6 +3,7 @@
 //! A check that cannot be made because another failed is left out: the report names causes, not consequences.
 
 mod models;
+mod remains;
 mod storage;
 
 use std::path::Path;
@@ -10,7 +11,9 @@ use std::path::Path;
 use serde::Serialize;
 
 use super::{
-    Error, advice, proxy,
+    Error, advice,
+    leftovers::Leftover,
+    proxy,
     settings::{self, Environment, Flags, Settings, Shown, Source},
 };
 use crate::{
@@ -29,6 +32,8 @@ pub struct Report {
     exit: u8,
     /// The checks, in the order in which they were made.
     pub checks: Vec<Check>,
+    /// What settled tasks have left behind.
+    pub leftovers: Vec<Leftover>,
     /// Every setting with its source; none if they cannot be read.
     pub settings: Vec<Setting>,
 }
@@ -95,14 +100,17 @@ impl Check {
     }
 }
 
-/// Checks everything. `directory` is where a run would start; `flags` are those that every command has.
-pub async fn doctor(environment: &Environment, flags: &Flags, directory: &Path) -> Report {
+/// Checks everything. `directory` is where a run would start; `flags` are those that every command has. With `fix` what
+/// is provably dead of what tasks have left is taken away; nothing else is changed.
+pub async fn doctor(environment: &Environment, flags: &Flags, directory: &Path, fix: bool) -> Report {
     let mut checks = Vec::new();
+    let mut leftovers = Vec::new();
     let root = repository(environment, directory, &mut checks);
     let settings = match Settings::load(environment, flags, root.as_deref()) {
         Ok(settings) => {
             checks.insert(0, Check::good("settings", described(&settings)));
             storage::look(&settings.state_dir.value, &mut checks);
+            leftovers = remains::look(&settings, environment, flags, directory, fix, &mut checks).await;
             connect(&settings, environment, &mut checks).await;
             settings.shown().into_iter().map(Setting::from).collect()
         }
@@ -112,7 +120,7 @@ pub async fn doctor(environment: &Environment, flags: &Flags, directory: &Path) 
         }
     };
     let exit = exit(&checks);
-    Report { v: 1, r#type: "doctor", exit, checks, settings }
+    Report { v: 1, r#type: "doctor", exit, checks, leftovers, settings }
 }
 
 /// Configuration first: it is what a person can change.
@@ -219,6 +227,11 @@ async fn connect(settings: &Settings, environment: &Environment, checks: &mut Ve
                 | Error::PathNotText { .. }
                 | Error::Write { .. }
                 | Error::Several(_)
+                | Error::Over { .. }
+                | Error::NoDiff { .. }
+                | Error::NotHandedBack { .. }
+                | Error::NothingToPutBack { .. }
+                | Error::NoQuestion { .. }
                 | Error::Signals { .. }
                 | Error::Listen { .. }
                 | Error::Bug(_) => Verdict::BadConfiguration,

@@ -107,6 +107,40 @@ pub enum Error {
     /// Several tasks are pending and nobody can be asked which.
     #[error("several tasks of this checkout are pending: {}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "))]
     Several(Vec<TaskId>),
+    /// The task has ended, and not by being given up.
+    #[error("task {task} has ended ({outcome}): there is nothing to give up")]
+    Over {
+        /// Which.
+        task: TaskId,
+        /// How it ended.
+        outcome: &'static str,
+    },
+    /// A task that has no commits yet.
+    #[error("task {task} has not begun to work: there is no diff")]
+    NoDiff {
+        /// Which.
+        task: TaskId,
+    },
+    /// Only what was handed back can be applied.
+    #[error("task {task} was not handed back ({outcome}), so there is nothing to apply")]
+    NotHandedBack {
+        /// Which.
+        task: TaskId,
+        /// How it ended, or stands.
+        outcome: &'static str,
+    },
+    /// Nothing of the task is in the checkout that could be taken back.
+    #[error("of task {task} nothing is in the checkout that could be taken back")]
+    NothingToPutBack {
+        /// Which.
+        task: TaskId,
+    },
+    /// An answer for a task that asks nothing.
+    #[error("task {task} does not wait for a decision about its files")]
+    NoQuestion {
+        /// Which.
+        task: TaskId,
+    },
     /// The system lets us hear no signals.
     #[error("cannot listen for signals: {source}")]
     Signals {

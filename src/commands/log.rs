@@ -1,13 +1,18 @@
 //! `nisse log`: the tasks of this checkout, or one task's events.
 
-use std::time::Duration;
+use std::{path::Path, time::Duration};
 
 use serde::Serialize;
 
 use super::{Error, open::Opened};
 use crate::{
-    domain::{event::Event, id::TaskId, task::Task},
+    domain::{
+        event::Event,
+        id::{CommitId, TaskId},
+        task::Task,
+    },
     log::{self, Access, Log},
+    repo::Diff,
 };
 
 /// How often a task that is followed is looked at.
@@ -68,6 +73,28 @@ pub fn one(opened: &Opened, name: &str) -> Result<(Task, Vec<Event>), Error> {
     let log = Log::open(opened.state_dir(), Access::Read)?.ok_or_else(missing)?;
     let id = log.find(name)?;
     Ok((log.task(id)?, log.events(id, 0)?))
+}
+
+/// What a task changed so far: from where it started to its last commit, also where its branch was discarded.
+pub fn diff(opened: &Opened, name: &str) -> Result<TaskDiff, Error> {
+    let (task, _) = one(opened, name)?;
+    let checkout = opened.checkout_at(Path::new(&task.started.checkout))?;
+    let (Some(ready), Some(head)) = (&task.ready, &task.head) else { return Err(Error::NoDiff { task: task.id }) };
+    let diff = checkout.diff(&ready.snapshot, head)?;
+    Ok(TaskDiff { task: task.id, from: ready.snapshot.clone(), to: head.clone(), diff })
+}
+
+/// What a task changed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TaskDiff {
+    /// The task.
+    pub task: TaskId,
+    /// Where it started.
+    pub from: CommitId,
+    /// Its last commit.
+    pub to: CommitId,
+    /// What lies between.
+    pub diff: Diff,
 }
 
 /// Tells a task's events, those that are there and those to come, until nobody works on it any more or `tell` says that

@@ -1,11 +1,14 @@
 //! Use cases: what each subcommand does, without a word of how it is asked or shown.
 
 mod advice;
+pub mod apply;
 pub mod brief;
 pub mod delegate;
 pub mod demo;
 pub mod doctor;
+pub mod drop;
 mod error;
+pub mod leftovers;
 pub mod log;
 pub mod models;
 pub mod open;

@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     domain::id::TaskId,
-    log::{Access, Log},
+    log::{self, Access, Log},
     ports::clock::Clock,
     repo::{self, Checkout},
 };
@@ -78,6 +78,12 @@ impl Opened {
     pub fn log(&self) -> Result<Log, Error> {
         state_dir::prepare(self.state_dir()).map_err(settings::Error::from)?;
         Log::open(self.state_dir(), Access::Write)?.ok_or_else(|| Error::NoLog { path: self.state_dir().to_owned() })
+    }
+
+    /// The task that goes by that name.
+    pub fn named_task(&self, name: &str) -> Result<TaskId, Error> {
+        let missing = || log::Error::NoSuchTask { name: name.to_owned() };
+        Ok(Log::open(self.state_dir(), Access::Read)?.ok_or_else(missing)?.find(name)?)
     }
 
     /// An id for a new task; counted up from the pinned one in tests.

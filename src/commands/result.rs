@@ -69,6 +69,8 @@ pub struct TaskResult {
     pub model: Model,
     /// The last check that was run.
     pub check: Option<Check>,
+    /// The answers that it waits for: `rollback`, `keep`, `drop`; empty if it waits for none.
+    pub answers: Vec<&'static str>,
     /// What the person should know.
     pub notices: Vec<String>,
 }
@@ -173,6 +175,7 @@ impl TaskResult {
                 answered_by: task.last_turn().map(|turn| turn.reply.answered_by.backing.clone()),
             },
             check: last_check(task),
+            answers: if task.asks_about_files() { vec!["rollback", "keep", "drop"] } else { Vec::new() },
             notices: notices(task, outcome, discard),
         })
     }

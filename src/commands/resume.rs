@@ -10,7 +10,7 @@ use super::{
     run::{Watch, run},
 };
 use crate::{
-    domain::{id::TaskId, task::Task},
+    domain::{event::EventKind, gate::Answer, id::TaskId, task::Task},
     log::{self, Access, Journal, Log},
 };
 
@@ -57,17 +57,33 @@ pub fn is_pending(task: &Task) -> bool {
 }
 
 /// Goes on with the task; one that is over is only told again. Brief, base, caps, role and model are its first event's,
-/// whatever is configured today.
-pub async fn resume(opened: &Opened, id: TaskId, mut watch: Watch) -> Result<TaskResult, Error> {
+/// whatever is configured today. An answer is for a task that waits for one.
+pub async fn resume(
+    opened: &Opened,
+    id: TaskId,
+    answer: Option<Answer>,
+    mut watch: Watch,
+) -> Result<TaskResult, Error> {
+    if answer == Some(Answer::Drop) {
+        return super::drop::drop_task(opened, id, watch).await;
+    }
     let log = opened.log()?;
     let task = log.task(id)?;
     let checkout = opened.checkout_at(Path::new(&task.started.checkout))?;
+    if answer.is_some() && !task.asks_about_files() {
+        return Err(Error::NoQuestion { task: id });
+    }
     if let Some(outcome) = task.outcome().filter(|_| !is_pending(&task)) {
         return TaskResult::new(&task, &outcome, &checkout);
     }
     let proxy = proxy::connect(&opened.settings, &opened.environment)?;
     let subscribers = std::mem::take(&mut watch.subscribers);
-    let journal = Journal::resume(log, opened.clock(), id, "resumed", subscribers)?;
+    let mut journal = Journal::resume(log, opened.clock(), id, "resumed", subscribers)?;
+    if let Some(answer) = answer {
+        journal.push(EventKind::GateAnswered { answer })?;
+        // the decision stands before anything follows from it
+        journal.commit()?;
+    }
     match run(opened, &checkout, &proxy, &[proxy.token().clone()], journal, watch).await {
         Err(error) => Err(proxy::with_offers(&proxy, error).await),
         done => done,

@@ -7,6 +7,7 @@ use super::{
     caps::Caps,
     checkout::{Base, Isolation},
     filters::Filters,
+    gate,
     id::{CallId, CommitId, Hash, IntentId, TaskId},
     intent::IntentKind,
     message::Reply,
@@ -166,6 +167,11 @@ pub enum EventKind {
         cause: String,
         /// The last checkpoint, if the branch held one of ours that the log did not name yet.
         checkpoint: Option<CommitId>,
+    },
+    /// A person decided how the task goes on, or that it does not.
+    GateAnswered {
+        /// What was answered.
+        answer: gate::Answer,
     },
     /// The task rests; settles nothing.
     TaskPaused {

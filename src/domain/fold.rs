@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use super::{
     caps::{Money, Spend},
     event::{Event, EventKind, ResultStatus, Seen, ToolResult},
+    gate::{Answer, Decision},
     id::{Hash, IntentId, TaskId},
     intent::{self, Intent, IntentKind, Move, Status},
     message::{Reply, Stop},
@@ -80,6 +81,7 @@ impl Task {
             unchanged_claims: 0,
             handback: None,
             uninspected: false,
+            decision: None,
             paused: None,
             ended: None,
         })
@@ -161,7 +163,10 @@ impl Task {
                 }
             }
             EventKind::IntentAbandoned { intent, .. } => self.move_intent(*intent, Move::Abandon),
-            EventKind::ToolResult(result) => self.take_result(result),
+            EventKind::ToolResult(result) => {
+                self.answer_taken();
+                self.take_result(result);
+            }
             EventKind::EndingAccepted { call, handback } => {
                 if let Some(turn) = self.turns.last_mut() {
                     turn.ending = Some((call.clone(), handback.clone()));
@@ -179,13 +184,25 @@ impl Task {
             EventKind::TurnEnded { .. } => self.close_turn(),
             EventKind::Recovered { checkpoint, .. } => {
                 self.uninspected = false;
+                self.answer_taken();
                 if checkpoint.is_some() {
                     self.head.clone_from(checkpoint);
                 }
             }
-            EventKind::TaskPaused { pause, cause } => self.paused = Some((*pause, cause.clone())),
+            EventKind::GateAnswered { answer } => {
+                self.decision = Some(Decision { answer: *answer, seq: self.seq, at_ms });
+            }
+            EventKind::TaskPaused { pause, cause } => {
+                self.answer_taken();
+                self.paused = Some((*pause, cause.clone()));
+            }
             EventKind::TaskEnded { end, cause } => self.ended = Some((end.clone(), cause.clone())),
         }
+    }
+
+    /// An answer about the files has had its effect, or has been found to have none.
+    fn answer_taken(&mut self) {
+        self.decision = self.decision.filter(|decision| decision.answer == Answer::Drop);
     }
 
     /// A request whose fate is not known has still cost money.

@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
+    apply::{Advance, Landing, Manner},
     id::{CallId, CommitId, Hash, IntentId},
     outcome::End,
 };
@@ -66,6 +67,26 @@ pub enum IntentKind {
         /// Its files, as a commit.
         snapshot: CommitId,
     },
+    /// The work comes into the checkout: each file goes from what it is to what it is to be, both in `plan`.
+    Apply {
+        /// A commit that holds the files as they are (`before/`) and as they are to be (`after/`).
+        plan: CommitId,
+        /// The task's commit that it brings.
+        of: CommitId,
+        /// The checkout's snapshot, kept under `refs/nisse/before-apply/<task>`.
+        before: CommitId,
+        /// As the person asked for it.
+        manner: Manner,
+        /// The branch that is fast-forwarded once the files are there.
+        advance: Option<Advance>,
+    },
+    /// A commit of the person's is made of what was applied.
+    Land(Landing),
+    /// What `plan` brought into the checkout goes back.
+    PutBack {
+        /// The plan.
+        plan: CommitId,
+    },
 }
 
 /// Which way a checkout goes.
@@ -89,9 +110,14 @@ impl IntentKind {
     pub fn call(&self) -> Option<&CallId> {
         match self {
             Self::FileEdit { call, .. } | Self::Command { call, .. } | Self::Check { call } => Some(call),
-            Self::Task | Self::Squash { .. } | Self::Discard { .. } | Self::CleanUp | Self::CheckoutSwitch { .. } => {
-                None
-            }
+            Self::Task
+            | Self::Squash { .. }
+            | Self::Discard { .. }
+            | Self::CleanUp
+            | Self::CheckoutSwitch { .. }
+            | Self::Apply { .. }
+            | Self::Land(_)
+            | Self::PutBack { .. } => None,
         }
     }
 
@@ -99,7 +125,7 @@ impl IntentKind {
     #[must_use]
     pub fn outlives_completion(&self) -> bool {
         match self {
-            Self::Discard { .. } | Self::CleanUp => true,
+            Self::Discard { .. } | Self::CleanUp | Self::Apply { .. } | Self::Land(_) | Self::PutBack { .. } => true,
             Self::Task
             | Self::FileEdit { .. }
             | Self::Command { .. }

@@ -3,11 +3,13 @@
 //! No I/O, no async, no clock. Everything above stands on two functions:
 //! [`task::Task::apply`] (the only fold) and [`next::next`] (the only decision).
 
+pub mod apply;
 pub mod caps;
 pub mod checkout;
 pub mod event;
 pub mod filters;
 pub mod fold;
+pub mod gate;
 pub mod globs;
 pub mod id;
 pub mod intent;

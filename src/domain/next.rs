@@ -63,6 +63,8 @@ pub enum Skip {
     Capped,
     /// The person asked to stop.
     Stopped,
+    /// The person gave the task up.
+    GivenUp,
 }
 
 /// The decision.
@@ -71,11 +73,14 @@ pub fn next(task: &Task, now: Now) -> Step {
     if let Some(outcome) = task.outcome() {
         return after_outcome(task, outcome);
     }
+    if task.given_up() {
+        return give_up(task);
+    }
     if task.ready.is_none() {
         return if now.stop { stopped() } else { Step::Prepare };
     }
-    if let Some(intent) = task.pending_intents().find(|intent| !intent.kind.outlives_completion()) {
-        return Step::Recover(Recovery::Intent(intent.id));
+    if let Some(step) = pending(task) {
+        return step;
     }
     if let Some(step) = after_discard(task) {
         return step;
@@ -89,6 +94,24 @@ pub fn next(task: &Task, now: Now) -> Step {
     match task.last_turn() {
         Some(turn) if !turn.closed => within_turn(task, now),
         Some(_) | None => between_turns(task, now),
+    }
+}
+
+/// An effect that was begun and whose end is not known.
+fn pending(task: &Task) -> Option<Step> {
+    let open = task.pending_intents().find(|intent| !intent.kind.outlives_completion())?;
+    Some(Step::Recover(Recovery::Intent(open.id)))
+}
+
+/// What is still owed before a task that was given up can end.
+fn give_up(task: &Task) -> Step {
+    if let Some(step) = pending(task).or_else(|| after_discard(task)) {
+        return step;
+    }
+    match (task.unanswered(), task.last_turn()) {
+        (Some(call), _) => Step::Skip(call.id.clone(), Skip::GivenUp),
+        (None, Some(turn)) if !turn.closed => Step::Close,
+        (None, Some(_) | None) => ended(End::Dropped, "given up by the person"),
     }
 }
 
@@ -120,7 +143,10 @@ fn after_discard(task: &Task) -> Option<Step> {
         | IntentKind::Check { .. }
         | IntentKind::Squash { .. }
         | IntentKind::CleanUp
-        | IntentKind::CheckoutSwitch { .. } => None,
+        | IntentKind::CheckoutSwitch { .. }
+        | IntentKind::Apply { .. }
+        | IntentKind::Land(_)
+        | IntentKind::PutBack { .. } => None,
     })
 }
 

@@ -1,8 +1,10 @@
 //! Where a task stands, and which events may follow: the task's transition table.
 
 use super::{
+    apply::Standing,
     checkout::Isolation,
     event::EventKind,
+    gate::Answer,
     id::{CallId, IntentId},
     intent::{self, IntentKind, Move, Way},
     outcome::End,
@@ -76,6 +78,11 @@ pub fn is_legal(task: &Task, kind: &EventKind) -> Result<(), String> {
             }
             Ok(())
         }
+        EventKind::GateAnswered { answer } => match answer {
+            Answer::Rollback | Answer::Keep if task.ready.is_none() => Err("there is no worktree yet".to_owned()),
+            Answer::Rollback | Answer::Keep if task.given_up() => Err("the task was given up".to_owned()),
+            Answer::Rollback | Answer::Keep | Answer::Drop => Ok(()),
+        },
         EventKind::CheckRan { call, .. } => is_accepted_ending(task, call),
         EventKind::TurnEnded { turn } => {
             no_pending_intent(task)?;
@@ -115,11 +122,11 @@ fn phase_allows(phase: Phase, kind: &EventKind) -> bool {
             matches!(phase, Preparing | Idle | Acting | Ended)
         }
         EventKind::Recovered { .. } => !matches!(phase, Asking | Paused),
-        EventKind::TaskPaused { .. } => matches!(phase, Preparing | Idle | Acting),
-        EventKind::RequestSent { .. }
-        | EventKind::RequestWithheld { .. }
-        | EventKind::ContextEvicted { .. }
-        | EventKind::TaskEnded { .. } => phase == Idle,
+        EventKind::TaskPaused { .. } | EventKind::GateAnswered { .. } => matches!(phase, Preparing | Idle | Acting),
+        EventKind::RequestSent { .. } | EventKind::RequestWithheld { .. } | EventKind::ContextEvicted { .. } => {
+            phase == Idle
+        }
+        EventKind::TaskEnded { end, .. } => phase == Idle || phase == Preparing && *end == End::Dropped,
     }
 }
 
@@ -152,6 +159,35 @@ fn may_open(task: &Task, phase: Phase, id: IntentId, kind: &IntentKind) -> Resul
             }
             in_phase(phase, if *way == Way::There { Phase::Preparing } else { Phase::Idle })
         }
+        IntentKind::Apply { .. } | IntentKind::Land(_) => match (&task.ended, task.standing()) {
+            (Some((End::Handback, _)), Standing::Begun(id) | Standing::PuttingBack(id)) => {
+                Err(format!("intent {id} is pending"))
+            }
+            (Some((End::Handback, _)), _) => Ok(()),
+            (Some((End::Failed | End::Capped(_) | End::Dropped, _)) | None, _) => {
+                Err("nothing was handed back that could be applied".to_owned())
+            }
+        },
+        IntentKind::PutBack { plan } => match task.standing() {
+            Standing::PuttingBack(id) => Err(format!("intent {id} is pending")),
+            Standing::Apart
+            | Standing::Begun(_)
+            | Standing::Uncommitted { .. }
+            | Standing::Committed { .. }
+            | Standing::Applied { .. }
+                if task
+                    .intents
+                    .iter()
+                    .any(|one| matches!(&one.kind, IntentKind::Apply { plan: of, .. } if of == plan)) =>
+            {
+                Ok(())
+            }
+            Standing::Apart
+            | Standing::Begun(_)
+            | Standing::Uncommitted { .. }
+            | Standing::Committed { .. }
+            | Standing::Applied { .. } => Err("that was never applied".to_owned()),
+        },
     }
 }
 
@@ -224,6 +260,7 @@ pub fn name(kind: &EventKind) -> &'static str {
         EventKind::CheckRan { .. } => "check_ran",
         EventKind::TurnEnded { .. } => "turn_ended",
         EventKind::Recovered { .. } => "recovered",
+        EventKind::GateAnswered { .. } => "gate_answered",
         EventKind::TaskPaused { .. } => "task_paused",
         EventKind::TaskEnded { .. } => "task_ended",
     }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::{
     caps::Spend,
     event::{ResultStatus, TaskStarted, ToolResult},
+    gate::{Answer, Decision},
     id::{CallId, CommitId, Hash, IntentId, TaskId},
     intent::{Intent, IntentKind, Status, Way},
     message::{Call, Reply, Stop},
@@ -62,6 +63,8 @@ pub struct Task {
     pub handback: Option<Handback>,
     /// A later process took over and has not looked at the worktree yet.
     pub uninspected: bool,
+    /// What a person answered, until it has had its effect.
+    pub decision: Option<Decision>,
     /// It rests.
     pub paused: Option<(Pause, String)>,
     /// It ended.
@@ -213,7 +216,10 @@ impl Task {
             | IntentKind::Check { .. }
             | IntentKind::Squash { .. }
             | IntentKind::Discard { .. }
-            | IntentKind::CleanUp => None,
+            | IntentKind::CleanUp
+            | IntentKind::Apply { .. }
+            | IntentKind::Land(_)
+            | IntentKind::PutBack { .. } => None,
         }
     }
 
@@ -242,6 +248,28 @@ impl Task {
     #[must_use]
     pub fn last_turn(&self) -> Option<&Turn> {
         self.turns.last()
+    }
+
+    /// What a person answered, where it has not had its effect yet.
+    #[must_use]
+    pub fn answer(&self) -> Option<Answer> {
+        self.decision.map(|decision| decision.answer)
+    }
+
+    /// Whether a person has to decide what becomes of the files: it rests with that question, or a command was cut off.
+    #[must_use]
+    pub fn asks_about_files(&self) -> bool {
+        // recovery asks before it has looked at all there is; whoever asks later asks about something else
+        let gated = matches!(self.paused, Some((Pause::Gated, _))) && self.uninspected;
+        let open = self.unanswered().map(|call| &call.id);
+        let cut = |intent: &Intent| matches!(&intent.kind, IntentKind::Command { call, .. } if open == Some(call));
+        self.ended.is_none() && (gated || self.pending_intents().any(cut))
+    }
+
+    /// A person gave it up.
+    #[must_use]
+    pub fn given_up(&self) -> bool {
+        self.answer() == Some(Answer::Drop)
     }
 
     /// How it ended, or why it rests; none while it can go on.

@@ -3,7 +3,7 @@
 use std::{
     fs::{File, OpenOptions, TryLockError},
     io::{Read as _, Seek as _, Write as _},
-    os::unix::fs::OpenOptionsExt as _,
+    os::unix::fs::{MetadataExt as _, OpenOptionsExt as _},
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -31,6 +31,28 @@ fn path(dir: &Path, task: TaskId) -> PathBuf {
     dir.join(format!("{task}.lock"))
 }
 
+/// Whether the file is the one at the path.
+fn is_there(file: &File, path: &Path) -> bool {
+    let same = |found: std::fs::Metadata| {
+        file.metadata().is_ok_and(|held| (held.dev(), held.ino()) == (found.dev(), found.ino()))
+    };
+    path.metadata().is_ok_and(same)
+}
+
+/// The tasks that have a lock file, held or not.
+pub(super) fn all(state_dir: &Path) -> Vec<TaskId> {
+    let listing = std::fs::read_dir(state_dir.join("locks")).into_iter().flatten().flatten();
+    let task = |name: String| name.strip_suffix(".lock")?.parse().ok();
+    listing.filter_map(|entry| task(entry.file_name().into_string().ok()?)).collect()
+}
+
+/// Takes a lock's file away, unless somebody holds it.
+pub(super) fn remove(state_dir: &Path, task: TaskId) -> Result<(), Error> {
+    let _held = Lock::take(state_dir, task)?;
+    let path = path(&state_dir.join("locks"), task);
+    std::fs::remove_file(&path).map_err(|source| Error::Io { what: "removing the lock", path, source })
+}
+
 impl Lock {
     /// Takes the task's lock, or says who has it.
     pub(super) fn take(state_dir: &Path, task: TaskId) -> Result<Self, Error> {
@@ -54,6 +76,8 @@ impl Lock {
             taken = file.try_lock();
         }
         match taken {
+            // whoever cleans up takes it away with the lock held: then it is no longer this file that counts
+            Ok(()) if !is_there(&file, &path) => return Self::take(state_dir, task),
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
                 let mut holder = String::new();

@@ -2,7 +2,10 @@
 
 use rusqlite::{OptionalExtension as _, params};
 
-use super::{Error, Log, codec, lock::is_held};
+use super::{
+    Error, Log, codec,
+    lock::{self, is_held},
+};
 use crate::domain::{
     event::{Event, TaskStarted},
     fold::Illegal,
@@ -71,6 +74,17 @@ impl Log {
     #[must_use]
     pub fn is_held(&self, task: TaskId) -> bool {
         is_held(&self.state_dir, task)
+    }
+
+    /// The tasks that have a lock file, held or not, of this log or not.
+    #[must_use]
+    pub fn locks(&self) -> Vec<TaskId> {
+        lock::all(&self.state_dir)
+    }
+
+    /// Takes the lock file of a task away that nobody works on any more.
+    pub fn remove_lock(&self, task: TaskId) -> Result<(), Error> {
+        lock::remove(&self.state_dir, task)
     }
 
     /// All tasks, newest first. That one of them is corrupt is no concern of the others.

@@ -53,6 +53,11 @@ impl Checkout {
             let call = self.git().call(["diff-tree", "-r", "-M", "--no-ext-diff", "--no-textconv", "--no-color"]);
             call.args(form).args([&from.0, &to.0]).limit(LONG).run()
         };
+        for commit in [from, to] {
+            if self.store().message(commit)?.is_none() {
+                return Err(Error::NoSuchCommit { rev: commit.0.clone() });
+            }
+        }
         // prefixes and context as `git apply` expects them, whatever the configuration says
         let patch = ask(&["-p", "--binary", "--full-index", "--src-prefix=a/", "--dst-prefix=b/", "-U3"])?;
         let counted = ask(&["--numstat", "-z"])?;

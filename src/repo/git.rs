@@ -60,30 +60,56 @@ const SETTINGS: &[(&str, &str)] = &[
     ("worktree.useRelativePaths", "false"),
 ];
 
+/// Variables that would make git work somewhere else than it is told to; not even the person's commits see them.
+const ELSEWHERE: &[&str] = &[
+    "GIT_DIR",
+    "GIT_WORK_TREE",
+    "GIT_INDEX_FILE",
+    "GIT_OBJECT_DIRECTORY",
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+    "GIT_COMMON_DIR",
+    "GIT_NAMESPACE",
+    "GIT_PREFIX",
+    "GIT_IMPLICIT_WORK_TREE",
+    "GIT_GRAFT_FILE",
+    "GIT_SHALLOW_FILE",
+];
+
 /// The environment variables that git may see, taken from those of the process.
 #[derive(Clone, Debug, Default)]
-pub struct Environment(Vec<(OsString, OsString)>);
+pub struct Environment {
+    /// What every call sees.
+    kept: Vec<(OsString, OsString)>,
+    /// What a call sees that makes a commit of the person's: hooks and signing need more.
+    person: Vec<(OsString, OsString)>,
+}
 
 impl Environment {
-    /// Keeps of `variables` what git needs: `PATH`, `HOME`, where its configuration is. The rest is left out.
+    /// Keeps of `variables` what git needs: `PATH`, `HOME`, where its configuration is. The rest is for the person's own
+    /// commits, save what is nisse's.
     pub fn new(variables: impl IntoIterator<Item = (OsString, OsString)>) -> Self {
-        let setting = |name: &OsString| {
+        let own = |name: &OsStr| name.to_string_lossy().starts_with("NISSE_");
+        let person: Vec<_> = variables
+            .into_iter()
+            .filter(|(name, _)| !own(name) && !ELSEWHERE.iter().any(|known| name == known))
+            .collect();
+        let setting = |name: &OsStr| {
             let name = name.to_string_lossy();
             name.starts_with("GIT_CONFIG_KEY_") || name.starts_with("GIT_CONFIG_VALUE_")
         };
-        let needed = |name: &OsString| NAMES.iter().any(|known| name == known) || setting(name);
-        Self(variables.into_iter().filter(|(name, _)| needed(name)).collect())
+        let needed = |(name, _): &&(OsString, OsString)| NAMES.iter().any(|known| name == known) || setting(name);
+        Self { kept: person.iter().filter(needed).cloned().collect(), person }
     }
 
     /// The settings that the person gave by `GIT_CONFIG_COUNT`: how many.
     fn settings(&self) -> usize {
-        let count = self.0.iter().find(|(name, _)| name == "GIT_CONFIG_COUNT");
+        let count = self.kept.iter().find(|(name, _)| name == "GIT_CONFIG_COUNT");
         count.and_then(|(_, value)| value.to_str()?.parse().ok()).unwrap_or(0)
     }
 
     /// Whether a program of that name can be started.
     pub(super) fn has_program(&self, name: &str) -> bool {
-        let path = self.0.iter().find(|(name, _)| name == "PATH").map(|(_, path)| path.clone());
+        let path = self.kept.iter().find(|(name, _)| name == "PATH").map(|(_, path)| path.clone());
         let path = path.unwrap_or_else(|| PATH.into());
         std::env::split_paths(&path).any(|place| place.join(name).is_file())
     }
@@ -134,6 +160,7 @@ impl Git {
             input: None,
             limit: SHORT,
             fine: 0,
+            by_the_person: false,
         }
     }
 }
@@ -148,6 +175,7 @@ pub(super) struct Call<'a> {
     input: Option<Vec<u8>>,
     limit: Duration,
     fine: i32,
+    by_the_person: bool,
 }
 
 impl Call<'_> {
@@ -192,6 +220,12 @@ impl Call<'_> {
     /// Another exit status than 0 that is no failure.
     pub(super) fn also_fine(mut self, status: i32) -> Self {
         self.fine = status;
+        self
+    }
+
+    /// Runs as the person would: with their environment, hooks, signing and whatever else their configuration names.
+    pub(super) fn by_the_person(mut self) -> Self {
+        self.by_the_person = true;
         self
     }
 
@@ -244,14 +278,34 @@ impl Call<'_> {
         #[expect(clippy::disallowed_methods, reason = "the one home of the git program")]
         let mut command = Command::new("git");
         command.env_clear().env("PATH", PATH);
-        for (name, value) in &self.git.environment.0 {
-            command.env(name, value);
+        if self.by_the_person {
+            command.envs(self.git.environment.person.iter().map(|(name, value)| (name, value)));
+            // nobody sits in front of an editor
+            command.envs([("GIT_TERMINAL_PROMPT", "0"), ("GIT_EDITOR", ":"), ("GIT_MERGE_AUTOEDIT", "no")]);
+        } else {
+            command.envs(self.git.environment.kept.iter().map(|(name, value)| (name, value)));
+            command.envs([("LC_ALL", "C"), ("GIT_TERMINAL_PROMPT", "0"), ("GIT_OPTIONAL_LOCKS", "0")]);
+            // a replaced object would be read in another way than libgit2 reads it
+            command.env("GIT_NO_REPLACE_OBJECTS", "1");
+            self.configure(&mut command);
         }
-        command.envs([("LC_ALL", "C"), ("GIT_TERMINAL_PROMPT", "0"), ("GIT_OPTIONAL_LOCKS", "0")]);
-        // a replaced object would be read in another way than libgit2 reads it
-        command.env("GIT_NO_REPLACE_OBJECTS", "1");
         command.envs(self.variables.iter().map(|(name, value)| (name, value)));
 
+        if let Some((git_dir, work_tree)) = &self.git.repository {
+            command.current_dir(work_tree);
+            // a hook may work in other repositories, which these would follow it to
+            if !self.by_the_person {
+                command.arg("--git-dir").arg(git_dir).arg("--work-tree").arg(work_tree);
+            }
+        }
+        command.args(&self.args);
+        command.stdin(if self.input.is_some() { Stdio::piped() } else { Stdio::null() });
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
+        command
+    }
+
+    /// What holds whatever the person's configuration says.
+    fn configure(&self, command: &mut Command) {
         if self.git.no_fetch {
             command.env("GIT_NO_LAZY_FETCH", "1");
         }
@@ -263,15 +317,6 @@ impl Call<'_> {
             count += 1;
         }
         command.env("GIT_CONFIG_COUNT", count.to_string());
-
-        if let Some((git_dir, work_tree)) = &self.git.repository {
-            command.current_dir(work_tree);
-            command.arg("--git-dir").arg(git_dir).arg("--work-tree").arg(work_tree);
-        }
-        command.args(&self.args);
-        command.stdin(if self.input.is_some() { Stdio::piped() } else { Stdio::null() });
-        command.stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
-        command
     }
 
     fn finish(mut self, action: &str) -> Result<(ExitStatus, Vec<u8>, Vec<u8>), Error> {
@@ -354,13 +399,18 @@ mod tests {
             ("PATH".into(), "/usr/local/bin:/usr/bin:/bin".into()),
             ("GIT_DIR".into(), "/elsewhere".into()),
             ("SOME_TOKEN".into(), "secret".into()),
+            ("NISSE_LLM_TOKEN".into(), "secret".into()),
         ])
     }
 
     #[test]
     fn only_what_git_needs_is_passed_on() {
-        let Environment(kept) = environment();
-        assert_eq!(kept.iter().map(|(name, _)| name.to_str().unwrap()).collect::<Vec<_>>(), ["PATH"]);
+        let names = |list: &[(OsString, OsString)]| -> Vec<String> {
+            list.iter().map(|(name, _)| name.to_str().unwrap().to_owned()).collect()
+        };
+        let Environment { kept, person } = environment();
+        assert_eq!(names(&kept), ["PATH"]);
+        assert_eq!(names(&person), ["PATH", "SOME_TOKEN"], "a commit of the person's sees what theirs would");
     }
 
     #[test]

@@ -31,6 +31,9 @@ use crate::{
 /// The first line of the message of what is kept.
 const SUBJECT: &str = "nisse: the checkout as it was";
 
+/// Where the refs are that say that a task works in a checkout.
+pub const IN_PLACE_REFS: &str = "refs/nisse/in-place/";
+
 /// What a checkout was.
 struct Kept {
     /// `ref: refs/heads/main`, or a commit's id.
@@ -143,7 +146,7 @@ impl Checkout {
     /// The ref that says that a task works in this checkout: a repository may have several.
     fn in_place_ref(&self) -> String {
         let name: String = Hash::of(self.root().as_os_str().as_bytes()).0.chars().take(16).collect();
-        format!("refs/nisse/in-place/{name}")
+        format!("{IN_PLACE_REFS}{name}")
     }
 
     fn kept(&self, commit: &CommitId) -> Result<Kept, Error> {
@@ -225,7 +228,7 @@ impl TaskBranch {
             self.refuse_another_head(&was)?;
             let tree = checkout.git().call(["write-tree"]).limit(LONG).line()?;
             if tree == checkout.store().tree(snapshot)? {
-                self.put_back(&was)?;
+                self.put_head_back(&was)?;
             } else if checkout.store().symbolic_head()?.as_deref() == Some(&*self.reference()) {
                 let why = "something was staged since the task was cut off; `git reset` takes it out of the index";
                 return Err(Error::Refused { checkout: checkout.root().to_owned(), why: why.to_owned() });
@@ -256,7 +259,7 @@ impl TaskBranch {
             worktree.restore(&files)?;
             checkout.put_modes_back(kept)?;
             crash::point("back.files");
-            self.put_back(&was)?;
+            self.put_head_back(&was)?;
         } else if !checkout.is_as_kept(&was)? {
             self.refuse_another_head(&was)?;
         }
@@ -280,7 +283,7 @@ impl TaskBranch {
     }
 
     /// Index and HEAD as they were.
-    fn put_back(&self, was: &Kept) -> Result<(), Error> {
+    fn put_head_back(&self, was: &Kept) -> Result<(), Error> {
         let git = self.checkout.git();
         let index = self.checkout.git_dir().join("index");
         match &was.index {

@@ -1,36 +1,44 @@
-//! Git: the snapshot of a checkout, the task's worktree and branch, a checkpoint per call, squash, discard, diff.
+//! Git: the snapshot of a checkout, the task's worktree and branch, a checkpoint per call, squash, discard, diff, and
+//! bringing the work home.
 //!
 //! What always holds:
 //!
 //! - The caller's HEAD, branches, index, stash and files stay byte for byte what they were. In its `.git` only objects,
 //!   `refs/heads/nisse/…`, `refs/nisse/…` and the task's worktree entry come and go. A task that works in place gives
-//!   them back at its end.
+//!   them back at its end. Only what a person asks for with `nisse apply` (`apply`, `carry`, `land`) changes more.
 //! - Objects are on disk before a ref names them, and a ref moves by compare-and-swap only.
 //! - Each step that an intent stands for may be done twice, or again after it was half done, with the same end.
 //! - Nothing runs that a repository's configuration names, no hooks, signing, fsmonitor, external diff; only content
-//!   filters that were configured before the task began.
+//!   filters that were configured before the task began. A commit of the person's (`land`) is made as they would make it.
 //! - What would be read wrongly or damaged is refused with a sentence, before anything is changed.
 //! - Nothing is removed that does not carry the task's own name.
 //!
 //! Two hands do it. [`git`] runs the git program: it writes whatever is the person's, and reads where the library would
 //! be wrong. `store` is the face of both for reads and for checkpoints, which the library (libgit2) makes in process.
 
+mod apply;
 mod branch;
 mod by_others;
+mod carry;
 mod checkout;
 mod checkpoint;
 mod configuration;
 mod copied;
 mod diff;
+mod disk;
 mod excludes;
 pub mod git;
 mod in_place;
+mod land;
+mod leftovers;
 mod restore;
+mod roll_back;
 pub mod scratch;
 mod snapshot;
 mod staging;
 mod store;
 mod submodules;
+mod three_way;
 pub mod workspace;
 mod worktree;
 
@@ -40,11 +48,17 @@ use std::{
     time::Duration,
 };
 
+pub use apply::{Conflict, Plan, PlanRequest};
 pub use branch::{TaskBranch, branch_name, discarded_ref};
+pub use by_others::others_ref;
+pub use carry::{Way, before_apply_ref};
 pub use checkout::{Checkout, git_version};
 pub use checkpoint::CheckpointRequest;
 pub use diff::{Diff, FileStat};
 pub use git::Environment;
+pub use in_place::IN_PLACE_REFS;
+pub use leftovers::{TaskRef, TaskWorktree};
+pub use roll_back::found_ref;
 pub use snapshot::{Snapshot, SnapshotRequest};
 pub use worktree::{Worktree, WorktreeSpec};
 
@@ -159,6 +173,24 @@ pub enum Error {
         /// Where it is; none if there is no such branch.
         found: Option<CommitId>,
     },
+    /// What a task changed cannot come into the checkout as it is.
+    #[error("nothing was touched, because of your own changes: {}", listed(conflicts))]
+    Conflicts {
+        /// The paths that stand against it.
+        conflicts: Vec<Conflict>,
+    },
+    /// Files are neither what they were nor what they are to be.
+    #[error("changed since it was begun, and left as they are: {}", paths.join(", "))]
+    Between {
+        /// The paths.
+        paths: Vec<String>,
+    },
+    /// A commit of the person's was refused.
+    #[error("no commit was made: {why}")]
+    NotCommitted {
+        /// The words of git, or of the hook.
+        why: String,
+    },
     /// A squash would change the tree.
     #[error("{from} and {to} do not hold the same files, so the branch is not moved")]
     TreesDiffer {
@@ -167,6 +199,14 @@ pub enum Error {
         /// The one commit.
         to: CommitId,
     },
+}
+
+/// Conflicts in words, twenty at most.
+fn listed(conflicts: &[Conflict]) -> String {
+    let named: Vec<_> = conflicts.iter().take(20).map(|one| format!("{} ({})", one.path, one.why)).collect();
+    let more = conflicts.len().saturating_sub(named.len());
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    format!("{}{more}", named.join(", "))
 }
 
 /// A commit that may be missing, in words.

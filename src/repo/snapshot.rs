@@ -60,7 +60,7 @@ pub struct Snapshot {
 
 /// The caller's index at one moment, and HEAD.
 #[derive(PartialEq, Eq)]
-struct Seen {
+pub(super) struct Seen {
     head: Option<CommitId>,
     index: Option<Vec<u8>>,
 }
@@ -134,7 +134,7 @@ impl Checkout {
 
     /// Reads HEAD and the index; the index is copied with its time, because git compares that with the files' times to
     /// find edits made within the moment of staging.
-    fn see(&self, copy: Option<&Path>) -> Result<Seen, Error> {
+    pub(super) fn see(&self, copy: Option<&Path>) -> Result<Seen, Error> {
         let head = self.store().head()?.commit;
         let path = self.git_dir().join("index");
         let mut file = match File::open(&path) {

@@ -9,7 +9,7 @@ use std::{
 };
 
 use super::{
-    Checkout, Error,
+    Checkout, Error, TaskWorktree,
     branch::TaskBranch,
     git::{Git, LONG},
     io_error,
@@ -236,6 +236,24 @@ impl Entry {
     }
 }
 
+/// The worktrees of a repository that are locked in a task's name.
+pub(super) fn registered(common_dir: &Path) -> Result<Vec<TaskWorktree>, Error> {
+    let all = common_dir.join("worktrees");
+    let listing = match fs::read_dir(&all) {
+        Ok(listing) => listing,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(io_error("list", &all)(error)),
+    };
+    let mut found = Vec::new();
+    for entry in listing {
+        let entry = entry.map_err(io_error("list", &all))?.path();
+        let task = read_line(&entry.join("locked")).and_then(|lock| lock.strip_prefix("nisse ")?.parse().ok());
+        let path = read_line(&entry.join("gitdir")).and_then(|line| Some(Path::new(&line).parent()?.to_owned()));
+        found.extend(task.zip(path).map(|(task, path)| TaskWorktree { task, path }));
+    }
+    Ok(found)
+}
+
 /// The words that a task's worktree is locked with.
 fn reason(task: TaskId) -> String {
     format!("nisse {task}")
@@ -261,7 +279,11 @@ fn add(branch: &TaskBranch, options: &[&str], start: &str) -> Result<Worktree, E
 }
 
 /// Removes the task's branch if it holds nothing beyond `start`, after `before` freed it.
-fn clear_branch(branch: &TaskBranch, start: &CommitId, before: impl Fn() -> Result<(), Error>) -> Result<(), Error> {
+pub(super) fn clear_branch(
+    branch: &TaskBranch,
+    start: &CommitId,
+    before: impl Fn() -> Result<(), Error>,
+) -> Result<(), Error> {
     let Some(tip) = branch.tip()? else { return before() };
     refuse_elsewhere(branch)?;
     let store = branch.checkout.store();

@@ -66,7 +66,7 @@ impl Place {
     }
 
     async fn doctor(&self, variables: &[(&str, &str)]) -> Report {
-        doctor::doctor(&self.environment(variables), &Flags::default(), &self.repository()).await
+        doctor::doctor(&self.environment(variables), &Flags::default(), &self.repository(), false).await
     }
 
     fn settings(&self, variables: &[(&str, &str)]) -> Settings {
@@ -159,7 +159,7 @@ async fn a_proxy_that_is_down_is_told_from_a_key_that_is_refused() {
 async fn wrong_settings_and_no_repository_are_told_together() {
     let place = Place::new();
     let environment = place.environment(&[("NISSE_MAX_OUTPUT_TOKENS", "x"), ("NISSE_ROLE_DELGATE", "y")]);
-    let report = doctor::doctor(&environment, &Flags::default(), &place.0.path().join("home")).await;
+    let report = doctor::doctor(&environment, &Flags::default(), &place.0.path().join("home"), false).await;
     assert_eq!(found(&report, "settings").len(), 2);
     assert_eq!(found(&report, "repository")[0].0, Verdict::BadEnvironment);
     assert_eq!(report.exit(), 2);

@@ -3,9 +3,11 @@
 
 use nisse::{
     domain::{
+        apply::{Advance, Landing, Manner},
         caps::{Cap, Caps, Money},
         checkout::{Base, Isolation},
         event::{Event, EventKind, ResultStatus, Seen, TaskStarted, ToolResult},
+        gate::Answer,
         id::{CallId, CommitId, Hash, IntentId, TaskId},
         intent::{self, IntentKind, Move, Status, Way},
         message::{Call, Part, Reply, Stop},
@@ -152,6 +154,26 @@ fn candidates(task: &Task, dice: &mut Dice<'_>) -> Vec<EventKind> {
         IntentKind::CleanUp,
         IntentKind::CheckoutSwitch { way: Way::There, kept: commit(6), snapshot: commit(9) },
         IntentKind::CheckoutSwitch { way: back, kept: commit(6), snapshot: commit(9) },
+        IntentKind::Apply {
+            plan: commit(6),
+            before: commit(7),
+            of: commit(8),
+            manner: dice.pick(&[Manner::Files, Manner::Each, Manner::Squash]),
+            advance: (dice.below(3) == 0).then(|| Advance {
+                branch: "main".to_owned(),
+                from: commit(7),
+                to: commit(8),
+            }),
+        },
+        IntentKind::Land(Landing {
+            parent: (dice.below(3) > 0).then(|| commit(7)),
+            plan: (dice.below(3) > 0).then(|| commit(6)),
+            of: commit(8),
+            merge: None,
+            message: "m".to_owned(),
+            manner: Manner::Each,
+        }),
+        IntentKind::PutBack { plan: commit(6) },
         IntentKind::Task,
     ];
     let handback = Handback {
@@ -208,6 +230,7 @@ fn candidates(task: &Task, dice: &mut Dice<'_>) -> Vec<EventKind> {
         },
         EventKind::TurnEnded { turn },
         EventKind::Recovered { cause: "c".to_owned(), checkpoint: (dice.below(3) == 0).then(|| commit(5)) },
+        EventKind::GateAnswered { answer: dice.pick(&[Answer::Rollback, Answer::Keep, Answer::Keep, Answer::Drop]) },
         EventKind::TaskPaused { pause: dice.pick(&[Pause::Gated, Pause::Stopped]), cause: "c".to_owned() },
         EventKind::TaskEnded {
             end: dice.pick(&[End::Handback, End::Handback, End::Failed, End::Capped(Cap::Turns), End::Dropped]),
@@ -238,7 +261,13 @@ fn walk(choices: &[u8]) -> Vec<Event> {
         }
         // spans and pauses are always possible; without this a walk would hold little else
         let rare = |kind: &EventKind| {
-            matches!(kind, EventKind::SpanStarted { .. } | EventKind::TaskPaused { .. } | EventKind::Recovered { .. })
+            matches!(
+                kind,
+                EventKind::SpanStarted { .. }
+                    | EventKind::TaskPaused { .. }
+                    | EventKind::Recovered { .. }
+                    | EventKind::GateAnswered { .. }
+            )
         };
         let common: Vec<_> = legal.iter().filter(|kind| !rare(kind)).cloned().collect();
         let pool = if common.is_empty() || dice.below(12) == 0 { legal } else { common };

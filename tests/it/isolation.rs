@@ -285,7 +285,7 @@ fn in_place_what_the_person_changes_meanwhile_is_not_lost() {
         assert_eq!(at("notes.md").as_deref(), Some("notes\nhuman line\n"), "{outcome}");
         assert_eq!(at("new.txt").as_deref(), Some("made by hand\n"), "{outcome}");
         assert_eq!((at("b.txt"), at("left.txt")), (None, None), "{outcome}");
-        let found = format!("refs/nisse/found/{}", result["task"].as_str().unwrap());
+        let found = format!("refs/nisse/found/{}/by-others", result["task"].as_str().unwrap());
         assert_eq!(env.checkout.file_at(&found, "b.txt").unwrap(), b"of the task, and by hand\n");
         assert!(run.stderr.contains(&found) && run.stderr.contains("notes.md"), "{}", run.report());
         if outcome == "handback" {

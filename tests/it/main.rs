@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a panic is how a test fails")]
 #![expect(clippy::print_stderr, reason = "a failed test says how to run it by hand")]
 
+mod apply;
 mod bad_replies;
 mod budget;
 mod calls;
@@ -18,13 +19,17 @@ mod delegate;
 mod demo;
 mod doctor;
 mod domain_walk;
+mod drop;
 mod exit_codes;
 mod fallback;
+mod gates;
 mod generated;
 mod headless;
 mod house;
 mod isolation;
+mod leftovers;
 mod loop_walk;
+mod patch;
 mod prefix;
 mod proxy;
 mod reasoning;

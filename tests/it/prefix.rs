@@ -3,7 +3,9 @@
 //! A task is run to its end; then, for every event, its log is cut behind it, branch and worktree are set to the last
 //! checkpoint that the prefix names, and the loop is entered again with a model that answers by what a request holds.
 
+mod decisions;
 mod in_place;
+mod lost_request;
 mod window;
 
 use std::{
@@ -331,6 +333,7 @@ fn every_prefix_of(world: &World, scenario: &Scenario, begin: impl Fn(&mut TaskS
         });
         if in_command {
             assert!(matches!(resumed, Outcome::Paused { pause: Pause::Gated, .. }), "{at}: {resumed:?}");
+            decisions::both_lead_on(world, &past, &after, scenario, &outcome);
             continue;
         }
         assert_eq!(resumed, outcome, "{at}");
@@ -431,20 +434,4 @@ fn of_a_task_that_fails() {
         model: LARGE,
         evicts: false,
     });
-}
-
-#[test]
-fn a_lost_request_is_no_turn_but_is_charged_the_estimate() {
-    let world = World::new();
-    let journal = Journal::begin(world.log("whole"), CLOCK, TASK, world.started(30), Vec::new()).unwrap();
-    let (_, events, _) = world.enter(journal, &[calls(&[hand_back(false)])]);
-    let asked = events.iter().position(|event| matches!(event.kind, EventKind::RequestSent { .. })).unwrap();
-    let EventKind::RequestSent { estimated_input, max_output, .. } = events[asked].kind else { unreachable!() };
-    world.reset(None);
-    let mut log = world.log("cut");
-    log.append(&events[..=asked]).unwrap();
-    let resumed = Journal::resume(log, CLOCK, TASK, "resumed", Vec::new()).unwrap();
-    let task = resumed.task();
-    assert_eq!(task.spend.usage, Usage { input: estimated_input, output: max_output / 8, ..Usage::default() });
-    assert_eq!(task.spend.turns, 0);
 }

@@ -75,6 +75,14 @@ fn every_line_is_as_its_schema_says() {
     running.signal(Signal::INT);
     seen.all(&env.finish(running).exits(7).json());
     seen.all(&env.run(&["resume", "--json"]).exits(0).json());
+    seen.all(&env.run(&["apply", "--json", "no-such-task"]).exits(2).json());
+
+    let limited = Step::error(429, &[("retry-after", "86400")], "throttling_error", "Rate limit exceeded.");
+    let resting = TestEnvironment::new(Wire::Chat, vec![write(), limited]);
+    let rests = resting.delegate(&[], "Make b.txt.").exits(5).result();
+    seen.all(&resting.run(&["drop", "--json", rests["task"].as_str().unwrap()]).exits(0).json());
+    drop(resting);
+
     seen.all(&env.run(&["log", "--json", "no-such-task"]).exits(2).json());
     seen.all(&env.run(&["--json", "no-such-command"]).exits(2).json());
 
@@ -87,6 +95,7 @@ fn every_line_is_as_its_schema_says() {
         "nudged",
         "check_ran",
         "task_paused",
+        "gate_answered",
         "task_ended",
     ] {
         assert!(often.contains(&event), "{event} never came: {often:?}");

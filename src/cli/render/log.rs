@@ -166,6 +166,7 @@ impl Teller {
             | EventKind::EndingAccepted { .. }
             | EventKind::CheckRan { .. }
             | EventKind::TurnEnded { .. }
+            | EventKind::GateAnswered { .. }
             | EventKind::Recovered { .. } => {
                 let lines = story::lines(event).iter().map(|line| plain(line)).collect();
                 told.extend(timed(event, lines));

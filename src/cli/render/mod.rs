@@ -2,7 +2,9 @@
 //!
 //! Renderers are functions of events and of the commands' data; none of them decides anything.
 
+pub mod apply;
 pub mod demo;
+pub mod diff;
 pub mod doctor;
 pub mod json;
 pub mod live;

@@ -209,6 +209,7 @@ fn told(event: &Event) -> Vec<String> {
         | EventKind::ToolResult(_)
         | EventKind::EndingAccepted { .. }
         | EventKind::TurnEnded { .. }
+        | EventKind::GateAnswered { .. }
         | EventKind::TaskPaused { .. }
         | EventKind::TaskEnded { .. } => Vec::new(),
     }

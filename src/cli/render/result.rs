@@ -88,11 +88,15 @@ fn way_on(result: &TaskResult) -> String {
         "handback" => match (&result.snapshot, &result.branch) {
             (Some(snapshot), Some(branch)) => {
                 let from = if result.dirty { snapshot.get(..10).unwrap_or(snapshot) } else { "HEAD" };
-                format!("look       git diff {from} {branch}")
+                format!("look       git diff {from} {branch}\nbring home nisse apply {task}")
             }
             _ => String::new(),
         },
         "interrupted" | "stopped" => go_on(task),
+        "gated" if !result.answers.is_empty() => format!(
+            "look into {}, then: nisse resume {task} --rollback, --keep or --drop",
+            result.worktree.as_deref().unwrap_or("the branch")
+        ),
         "gated" => {
             format!("look into {} and at `nisse log {task}`", result.worktree.as_deref().unwrap_or("the branch"))
         }

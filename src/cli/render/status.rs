@@ -75,7 +75,10 @@ impl Status {
                 | IntentKind::Squash { .. }
                 | IntentKind::Discard { .. }
                 | IntentKind::CleanUp
-                | IntentKind::CheckoutSwitch { .. } => self.doing = None,
+                | IntentKind::CheckoutSwitch { .. }
+                | IntentKind::Apply { .. }
+                | IntentKind::Land(_)
+                | IntentKind::PutBack { .. } => self.doing = None,
             },
             EventKind::WorktreeReady { .. }
             | EventKind::SetupRan { .. }
@@ -88,6 +91,7 @@ impl Status {
             EventKind::RequestWithheld { .. }
             | EventKind::ContextEvicted { .. }
             | EventKind::Nudged { .. }
+            | EventKind::GateAnswered { .. }
             | EventKind::ToolResult(_)
             | EventKind::EndingAccepted { .. }
             | EventKind::CheckRan { .. }

@@ -2,7 +2,9 @@
 
 use super::{first_line, grouped, span};
 use crate::domain::{
+    apply::Advance,
     event::{Event, EventKind, ResultStatus},
+    gate::Answer,
     intent::{IntentKind, Way},
     message::{Call, Part, Reply, Stop},
     outcome::{End, Pause},
@@ -62,6 +64,15 @@ pub fn lines(event: &Event) -> Vec<String> {
         EventKind::IntentOpened { kind, .. } => match kind {
             IntentKind::Squash { to, .. } => vec![format!("one commit: {}", to.short())],
             IntentKind::Discard { tip, .. } => vec![format!("discards the branch at {}", tip.short())],
+            IntentKind::Apply { before, advance, .. } => {
+                let how = match advance {
+                    Some(Advance { branch, to, .. }) => format!("brings {branch} to {}", to.short()),
+                    None => "brings the files into your checkout".to_owned(),
+                };
+                vec![format!("{how}, which was as in {}", before.short())]
+            }
+            IntentKind::Land(_) => vec!["makes a commit of yours".to_owned()],
+            IntentKind::PutBack { .. } => vec!["puts your checkout back as it was".to_owned()],
             IntentKind::Task
             | IntentKind::FileEdit { .. }
             | IntentKind::Command { .. }
@@ -91,6 +102,14 @@ pub fn lines(event: &Event) -> Vec<String> {
         }
         EventKind::SetupRan { command, status, duration_ms, .. } => vec![ran("setup", command, *status, *duration_ms)],
         EventKind::CheckRan { command, status, duration_ms, .. } => vec![ran("check", command, *status, *duration_ms)],
+        EventKind::GateAnswered { answer } => vec![
+            match answer {
+                Answer::Rollback => "you decided: back to the last checkpoint",
+                Answer::Keep => "you decided: keep what is there",
+                Answer::Drop => "you gave it up",
+            }
+            .to_owned(),
+        ],
         EventKind::Recovered { cause, .. } => vec![format!("looked: {cause}")],
         EventKind::TaskPaused { pause, cause } => {
             let word = match pause {

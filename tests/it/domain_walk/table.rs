@@ -2,6 +2,7 @@
 
 use nisse::domain::{
     event::EventKind,
+    gate::Answer,
     id::{CallId, IntentId},
     intent::{IntentKind, Status, Way},
     outcome::End,
@@ -49,6 +50,13 @@ pub(super) fn is_as_the_design_says(task: &Task, kind: &EventKind) {
                 assert!(pending.is_empty() && open.is_none() && task.ended.is_none());
                 assert_eq!(task.ready.is_none(), *way == Way::There);
             }
+            IntentKind::Apply { .. } | IntentKind::Land(_) => {
+                assert!(matches!(task.ended, Some((End::Handback, _))));
+            }
+            IntentKind::PutBack { plan } => {
+                let brought = |kind: &IntentKind| matches!(kind, IntentKind::Apply { plan: of, .. } if of == plan);
+                assert!(task.ended.is_some() && task.intents.iter().any(|one| brought(&one.kind)));
+            }
             IntentKind::Task => panic!("the task's own intent is opened once"),
         },
         EventKind::IntentSettled { intent } | EventKind::IntentAbandoned { intent, .. } => {
@@ -63,9 +71,14 @@ pub(super) fn is_as_the_design_says(task: &Task, kind: &EventKind) {
         }
         EventKind::TaskEnded { end, .. } => {
             assert!(task.ended.is_none(), "a second completion");
-            assert!(task.ready.is_some() && open.is_none() && task.request.is_none() && task.paused.is_none());
+            assert!(task.ready.is_some() || *end == End::Dropped, "only what is given up ends before it stands");
+            assert!(open.is_none() && task.request.is_none() && task.paused.is_none());
             assert!(pending.iter().all(|intent| matches!(intent.kind, IntentKind::Discard { .. })));
             assert!(*end != End::Handback || task.handback.as_ref().is_some_and(|note| note.succeeded));
+        }
+        EventKind::GateAnswered { answer } => {
+            assert!(task.ended.is_none() && task.paused.is_none() && task.request.is_none());
+            assert!(*answer == Answer::Drop || (task.ready.is_some() && !task.given_up()));
         }
         EventKind::TaskPaused { .. } => assert!(task.ended.is_none() && task.paused.is_none()),
         EventKind::RequestEnded { request, .. } => assert_eq!(Some(*request), task.request.map(|open| open.request)),

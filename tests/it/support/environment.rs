@@ -120,6 +120,27 @@ impl TestEnvironment {
         self
     }
 
+    /// What is different in the checkout since its state was taken, and takes it anew: to be called where something was
+    /// meant to change.
+    pub(crate) fn changed_paths(&self) -> Vec<String> {
+        let now = Fingerprint::of(self.checkout.path());
+        let changes = self.before.borrow().as_ref().map(|before| before.changes(&now, &[])).unwrap_or_default();
+        self.before.replace(Some(now));
+        changes.iter().filter_map(|change| change.split(": ").next()).map(str::to_owned).collect()
+    }
+
+    /// The person does something in the checkout: its state is taken anew after it.
+    pub(crate) fn person(&self, act: impl FnOnce(&Checkout)) -> &Self {
+        act(&self.checkout);
+        self.before.replace(Some(Fingerprint::of(self.checkout.path())));
+        self
+    }
+
+    /// Where log and worktrees are.
+    pub(crate) fn state(&self) -> PathBuf {
+        self.root().join("state")
+    }
+
     /// Runs `nisse delegate --json … BRIEF` in the checkout.
     pub(crate) fn delegate(&self, options: &[&str], brief: &str) -> Run {
         self.run(&[&["delegate", "--json"], options, &[brief]].concat())

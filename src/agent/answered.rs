@@ -1,0 +1,130 @@
+//! Carrying out what a person answered to a gate: back to the last checkpoint, or on with what is there.
+//!
+//! Neither loses anything: what a rollback takes away is kept under `refs/nisse/found/<task>`. The answer stands in the
+//! log before anything is touched, and each step may be done again, so that a cut in between asks nobody twice.
+
+use super::{
+    Error, act,
+    env::{Answered, Env, head},
+    place,
+    recover::{abandoned, in_place, reopened, settled},
+};
+use crate::{
+    domain::{
+        checkout::Isolation,
+        event::{EventKind, ResultStatus},
+        gate::{Answer, Decision},
+        id::{CallId, IntentId},
+        task::Task,
+    },
+    log::Journal,
+    repo::{CheckpointRequest, Worktree, found_ref},
+};
+
+/// Rolls back what an interrupted call did, and answers it so.
+pub(super) async fn roll_call_back(
+    journal: &mut Journal,
+    env: &mut Env<'_>,
+    intent: IntentId,
+    call: &CallId,
+) -> Result<(), Error> {
+    if let TakenBack::Rests = take_back(journal, env).await? {
+        return Ok(());
+    }
+    let text = "Interrupted: nisse was cut off while this ran, and it is not known how far it came. The person decided \
+                that the files go back to what they were before it. Nothing of it is left in the tracked files.";
+    env.answer(journal, call, Answered::new(ResultStatus::Failed, text))?;
+    abandoned(journal, intent, "rolled back, as the person decided")
+}
+
+/// Keeps what an interrupted call did, and answers it so.
+pub(super) fn keep_call(
+    journal: &mut Journal,
+    env: &mut Env<'_>,
+    intent: IntentId,
+    call: &CallId,
+) -> Result<(), Error> {
+    let checkpoint = act::checkpoint(journal, env, intent, call, None)?;
+    let content =
+        "Interrupted: nisse was cut off while this ran, and it is not known how far it came. The person decided \
+                   to keep what it left: look at the files before you go on."
+            .to_owned();
+    env.answer(journal, call, Answered { status: ResultStatus::Failed, content, checkpoint, seen: None })?;
+    settled(journal, intent)
+}
+
+/// Makes branch and worktree what the log says, where no call is open.
+pub(super) async fn roll_back(journal: &mut Journal, env: &mut Env<'_>) -> Result<(), Error> {
+    let TakenBack::Done(kept) = take_back(journal, env).await? else { return Ok(()) };
+    let cause = kept.map_or_else(
+        || "branch and worktree are as the log says".to_owned(),
+        |kept| format!("branch and worktree are as the log says again; what was there is kept at {kept}"),
+    );
+    journal.push(EventKind::Recovered { cause, checkpoint: None })?;
+    Ok(())
+}
+
+/// Makes what is in the worktree a checkpoint, where no call is open.
+pub(super) fn keep(journal: &mut Journal, env: &Env<'_>) -> Result<(), Error> {
+    let task = journal.task();
+    let (Some(decision), Some(call)) = (task.decision, kept_call(task)) else {
+        return Err(Error::Bug("something was to be kept that nobody decided to keep"));
+    };
+    let checkpoint = env.worktree()?.checkpoint(&CheckpointRequest {
+        task: task.id,
+        turn: task.last_turn().map_or(0, |turn| turn.number),
+        call: &call,
+        parent: &head(task)?,
+        subject: "nisse: kept as the person decided",
+        at_ms: decision.at_ms,
+        paths: None,
+    })?;
+    let cause = "what was in the worktree is kept, as the person decided".to_owned();
+    journal.push(EventKind::Recovered { cause, checkpoint })?;
+    Ok(())
+}
+
+/// What stands for a call in the trailers of a checkpoint that is a person's decision.
+pub(super) fn kept_call(task: &Task) -> Option<CallId> {
+    let decision = task.decision.filter(|decision| decision.answer == Answer::Keep)?;
+    Some(CallId(format!("p{:08}", decision.seq)))
+}
+
+/// What came of going back to the last checkpoint.
+enum TakenBack {
+    /// It is done; what was there is kept under this ref, if anything was.
+    Done(Option<String>),
+    /// It could not be: the log says why the task rests.
+    Rests,
+}
+
+/// Puts branch and worktree back to the last checkpoint.
+async fn take_back(journal: &mut Journal, env: &mut Env<'_>) -> Result<TakenBack, Error> {
+    let task = journal.task();
+    let head = head(task)?;
+    let Some(Decision { seq, at_ms, .. }) = task.decision else {
+        return Err(Error::Bug("something was to be rolled back that nobody decided to roll back"));
+    };
+    let (spec, branch) = (place::spec(task, &head), place::branch(task, env, &head)?);
+    let kept_at = found_ref(task.id, seq);
+    let standing = match spec.isolation {
+        Isolation::Worktree => Worktree::open(env.checkout, &spec)?,
+        Isolation::InPlace => match in_place(journal, env, &spec)? {
+            None => return Ok(TakenBack::Rests),
+            here => here,
+        },
+    };
+    let (worktree, kept) = if let Some(worktree) = standing {
+        let kept = worktree.keep_found(&head, seq, at_ms)?;
+        branch.put_back(&head, &kept_at)?;
+        (worktree, kept)
+    } else {
+        let elsewhere = branch.tip()?.is_some_and(|tip| tip != head);
+        branch.put_back(&head, &kept_at)?;
+        let Some(again) = reopened(journal, env, &spec).await? else { return Ok(TakenBack::Rests) };
+        (again, elsewhere.then_some(kept_at))
+    };
+    worktree.restore(&head)?;
+    env.worktree = Some(worktree);
+    Ok(TakenBack::Done(kept))
+}

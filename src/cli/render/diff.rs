@@ -1,0 +1,80 @@
+//! A patch: coloured for a reader, byte for byte for a program.
+
+use std::{fmt::Write as _, io::IsTerminal as _};
+
+use anstream::ColorChoice;
+use clap::builder::styling::{AnsiColor, Style};
+
+use super::{Manner, bytes, data, plain};
+use crate::commands::log::TaskDiff;
+
+/// Shows it.
+pub fn diff(manner: Manner, found: &TaskDiff) {
+    if manner.json {
+        return data(manner, &document(found).to_string());
+    }
+    let coloured = match manner.color {
+        ColorChoice::Always | ColorChoice::AlwaysAnsi => true,
+        ColorChoice::Never => false,
+        ColorChoice::Auto => std::io::stdout().is_terminal(),
+    };
+    if coloured {
+        let text = readable(&String::from_utf8_lossy(&found.diff.patch));
+        return data(manner, text.trim_end_matches('\n'));
+    }
+    bytes(&found.diff.patch);
+}
+
+/// The patch is null where it is no UTF-8: a string could not hold it.
+fn document(found: &TaskDiff) -> serde_json::Value {
+    let TaskDiff { task, from, to, diff } = found;
+    let files: Vec<_> = diff.files.iter().map(|file| &file.path).collect();
+    serde_json::json!({
+        "v": 1, "type": "diff", "task": task, "from": from, "to": to, "files": files,
+        "insertions": diff.insertions, "deletions": diff.deletions,
+        "patch": std::str::from_utf8(&diff.patch).ok(),
+    })
+}
+
+/// Lines in colour, without what would steer a terminal, and without the bytes of binary files.
+fn readable(patch: &str) -> String {
+    let mut text = String::new();
+    let mut binary = false;
+    for line in patch.split_terminator('\n') {
+        if line.starts_with("diff --git ") {
+            binary = false;
+        } else if binary {
+            continue;
+        }
+        let style = match line.as_bytes() {
+            [b'+', b'+', b'+', ..] | [b'-', b'-', b'-', ..] => Style::new().bold(),
+            [b'+', ..] => Style::new().fg_color(Some(AnsiColor::Green.into())),
+            [b'-', ..] => Style::new().fg_color(Some(AnsiColor::Red.into())),
+            [b'@', b'@', ..] => Style::new().fg_color(Some(AnsiColor::Cyan.into())),
+            [b' ' | b'\\', ..] => Style::new(),
+            _ => Style::new().bold(),
+        };
+        if line == "GIT binary patch" {
+            binary = true;
+            let _ = writeln!(text, "{style}a binary file{style:#}");
+            continue;
+        }
+        let shown: Vec<String> = line.split('\t').map(plain).collect();
+        let _ = writeln!(text, "{style}{}{style:#}", shown.join("\t"));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reader_sees_colours_and_nothing_that_steers_a_terminal() {
+        let patch = "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-old\n+new \u{1b}[2J\tend\ndiff --git a/b b/b\nGIT binary \
+                     patch\nliteral 3\nzzz\n\ndiff --git a/c b/c\nold mode 100644\n";
+        let text = readable(patch);
+        assert!(text.contains("\u{1b}[32m+new  [2J\tend") && text.contains("\u{1b}[31m-old"), "{text:?}");
+        assert!(text.contains("a binary file") && !text.contains("zzz") && text.contains("old mode"), "{text:?}");
+    }
+}

@@ -1,0 +1,135 @@
+//! `nisse apply`: the work of a task that was handed back comes into the checkout that it was begun in.
+
+use std::path::Path;
+
+use serde::Serialize;
+
+use super::{Error, open::Opened};
+use crate::{
+    agent::{self, apply::Brought},
+    domain::{
+        apply::{Manner, Standing},
+        id::TaskId,
+        outcome::{End, Outcome},
+        task::Task,
+    },
+    log::Journal,
+    repo::{self, Checkout},
+};
+
+/// What is asked for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Wish {
+    /// Bring it, in this manner.
+    Bring(Manner),
+    /// Take back what was brought.
+    PutBack,
+}
+
+/// What came of it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Applied {
+    /// Version of this object's form.
+    pub v: u32,
+    /// `apply`.
+    pub r#type: &'static str,
+    /// The task.
+    pub task: TaskId,
+    /// `files`, `fast_forward`, `commits`, `already`, `put_back`.
+    pub how: &'static str,
+    /// The process's exit status.
+    pub exit: u8,
+    /// The checkout.
+    pub checkout: String,
+    /// Its branch; null where HEAD is detached.
+    pub branch: Option<String>,
+    /// Its commit now.
+    pub head: Option<String>,
+    /// The commits that became the person's.
+    pub commits: usize,
+    /// The task's paths.
+    pub files: Vec<String>,
+    /// Paths that were not put back, because they are no longer as they were brought.
+    pub left: Vec<String>,
+    /// Where the checkout as it was before is kept, as a commit.
+    pub before: Option<String>,
+}
+
+/// Brings the work home, or takes it back.
+pub fn apply(opened: &Opened, id: TaskId, wish: Wish) -> Result<Applied, Error> {
+    let log = opened.log()?;
+    let task = log.task(id)?;
+    let checkout = opened.checkout_at(Path::new(&task.started.checkout))?;
+    match task.outcome() {
+        Some(Outcome::Ended { end: End::Handback, .. }) => {}
+        other => {
+            let outcome = other.map_or("pending", |outcome| outcome.word());
+            return Err(Error::NotHandedBack { task: id, outcome });
+        }
+    }
+    // what is there already needs no owner, and no line in the log
+    if let Wish::Bring(_) = wish
+        && let (Standing::Apart | Standing::Applied { .. }, Some(head)) = (task.standing(), &task.head)
+        && (task.standing() != Standing::Apart || checkout.holds(head)?)
+    {
+        return told(&task, &checkout, &Brought::Already);
+    }
+    let mut journal = Journal::resume(log, opened.clock(), id, "apply", Vec::new())?;
+    match wish {
+        Wish::Bring(manner) => {
+            let brought = agent::apply::apply(&mut journal, &checkout, manner).map_err(|error| plain(id, error))?;
+            told(journal.task(), &checkout, &brought)
+        }
+        Wish::PutBack => {
+            let left = agent::apply::put_back(&mut journal, &checkout).map_err(|error| plain(id, error))?;
+            let Some(left) = left else { return Err(Error::NothingToPutBack { task: id }) };
+            let told = told(journal.task(), &checkout, &Brought::Already)?;
+            let exit = if left.is_empty() { 0 } else { 6 };
+            Ok(Applied { how: "put_back", left, exit, ..told })
+        }
+    }
+}
+
+fn told(task: &Task, checkout: &Checkout, brought: &Brought) -> Result<Applied, Error> {
+    let files = match (&task.ready, &task.head) {
+        (Some(ready), Some(head)) => checkout.diff(&ready.snapshot, head)?.files,
+        (Some(_) | None, Some(_) | None) => Vec::new(),
+    };
+    let here = checkout.base()?;
+    let before = repo::before_apply_ref(task.id);
+    Ok(Applied {
+        v: 1,
+        r#type: "apply",
+        task: task.id,
+        how: match brought {
+            Brought::Files => "files",
+            Brought::FastForward => "fast_forward",
+            Brought::Commits(_) => "commits",
+            Brought::Already => "already",
+        },
+        exit: 0,
+        checkout: checkout.root().display().to_string(),
+        branch: here.branch,
+        head: here.commit.map(|commit| commit.0),
+        commits: match brought {
+            Brought::Commits(commits) => *commits,
+            Brought::Files | Brought::FastForward | Brought::Already => 0,
+        },
+        files: files.into_iter().map(|file| file.path).collect(),
+        left: Vec::new(),
+        before: checkout.has_ref(&before)?.then_some(before),
+    })
+}
+
+/// Nothing was cut here: the error is told for what it is.
+fn plain(task: TaskId, error: agent::Error) -> Error {
+    match error {
+        agent::Error::Repo(error) => Error::Repo(error),
+        agent::Error::Log(error) => Error::Log(error),
+        other @ (agent::Error::Globs(_)
+        | agent::Error::Host(_)
+        | agent::Error::Upstream { .. }
+        | agent::Error::Setup { .. }
+        | agent::Error::Bug(_)) => Error::Cut { task, source: Box::new(other), offered: None },
+    }
+}

@@ -1,0 +1,87 @@
+//! What settled tasks have left behind: listed, and with `--fix` taken away where nothing is lost by it.
+
+use std::path::Path;
+
+use super::{Check, Verdict};
+use crate::{
+    commands::{
+        Error,
+        drop::carry_out,
+        leftovers::{self, Leftover, State},
+        open::{Opened, for_git},
+        settings::{Environment, Flags, Settings},
+    },
+    log::{Access, Log},
+    repo::Checkout,
+};
+
+const SUBJECT: &str = "leftovers";
+
+/// Looks, and takes away if `fix` is given. Without a repository or a log there is nothing to look at.
+pub(super) async fn look(
+    settings: &Settings,
+    environment: &Environment,
+    flags: &Flags,
+    directory: &Path,
+    fix: bool,
+    checks: &mut Vec<Check>,
+) -> Vec<Leftover> {
+    let Ok(checkout) = Checkout::open(directory, &for_git(environment)) else { return Vec::new() };
+    let access = if fix { Access::Write } else { Access::Read };
+    // a log that does not open is told elsewhere
+    let Ok(Some(log)) = Log::open(&settings.state_dir.value, access) else { return Vec::new() };
+    let now_ms = settings.pins.clock().civil_ms();
+    let looked = async {
+        let mut found = leftovers::look(&log, &checkout, now_ms)?;
+        if fix {
+            let owing = leftovers::owing(&found);
+            if !owing.is_empty() {
+                let opened = Opened::new(environment.clone(), flags, directory)?;
+                for id in owing {
+                    carry_out(&opened, id).await?;
+                }
+                found = leftovers::look(&log, &checkout, now_ms)?;
+            }
+            found = leftovers::fix(&log, &checkout, found);
+        }
+        Ok::<_, Error>(found)
+    };
+    match looked.await {
+        Ok(found) => {
+            checks.extend(told(&found));
+            found
+        }
+        Err(error) => {
+            checks.push(super::bad(SUBJECT, Verdict::Warning, &error));
+            Vec::new()
+        }
+    }
+}
+
+/// A line for each, but one for all locks: every task that ended has left one, and they do no harm.
+fn told(found: &[Leftover]) -> Vec<Check> {
+    let (locks, others): (Vec<_>, Vec<_>) =
+        found.iter().partition(|one| one.kind == "lock" && matches!(one.state, State::Dead | State::Removed));
+    let mut checks: Vec<Check> = others.iter().map(|one| line(one)).collect();
+    if let Some(first) = locks.first() {
+        let removed = first.state == State::Removed;
+        let what = if removed { "removed: the lock files" } else { "lock files" };
+        checks.push(Check::good(SUBJECT, format!("{what} of {} tasks that have ended", locks.len())));
+    }
+    if checks.is_empty() {
+        checks.push(Check::good(SUBJECT, "none"));
+    }
+    checks
+}
+
+fn line(one: &Leftover) -> Check {
+    let named = format!("{} {}: {}", one.kind, one.name, one.why);
+    match one.state {
+        State::Dead => Check::new(SUBJECT, Verdict::Warning, named, "nisse doctor --fix takes it away"),
+        State::Kept => {
+            Check::new(SUBJECT, Verdict::Warning, named, "see whether you want it; nisse does not remove it")
+        }
+        State::Foreign => Check::new(SUBJECT, Verdict::Warning, named, "leave it to the nisse that made it"),
+        State::Removed => Check::good(SUBJECT, format!("removed: {named}")),
+    }
+}

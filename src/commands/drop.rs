@@ -1,0 +1,69 @@
+//! `nisse drop`: a task that has not ended is given up; its commits are kept as discarded.
+
+use std::path::Path;
+
+use super::{
+    Error,
+    open::Opened,
+    result::TaskResult,
+    run::{Watch, run},
+};
+use crate::{
+    adapters::scripted::Scripted,
+    agent::env::Stopper,
+    domain::{
+        event::EventKind,
+        gate::Answer,
+        id::TaskId,
+        outcome::{End, Outcome},
+        upstream::Trouble,
+    },
+    log::Journal,
+    ports::llm,
+};
+
+/// Gives the task up. One that was given up already is told again; one that ended otherwise is an error.
+pub async fn drop_task(opened: &Opened, id: TaskId, mut watch: Watch) -> Result<TaskResult, Error> {
+    let log = opened.log()?;
+    let task = log.task(id)?;
+    let checkout = opened.checkout_at(Path::new(&task.started.checkout))?;
+    match task.outcome() {
+        Some(outcome @ Outcome::Ended { end: End::Dropped, .. }) if task.pending_intents().next().is_none() => {
+            return TaskResult::new(&task, &outcome, &checkout);
+        }
+        Some(outcome @ Outcome::Ended { end: End::Handback | End::Failed | End::Capped(_), .. }) => {
+            return Err(Error::Over { task: id, outcome: outcome.word() });
+        }
+        Some(Outcome::Ended { end: End::Dropped, .. } | Outcome::Paused { .. }) | None => {}
+    }
+    let subscribers = std::mem::take(&mut watch.subscribers);
+    let mut journal = Journal::resume(log, opened.clock(), id, "drop", subscribers)?;
+    if journal.task().ended.is_none() {
+        journal.push(EventKind::GateAnswered { answer: Answer::Drop })?;
+        // the decision stands before anything follows from it
+        journal.commit()?;
+    }
+    run(opened, &checkout, &nobody(), &[], journal, watch).await
+}
+
+/// Carries out what a task owes whose end is decided: a discard, a clean-up. Nobody watches.
+pub(super) async fn carry_out(opened: &Opened, id: TaskId) -> Result<TaskResult, Error> {
+    let log = opened.log()?;
+    let checkout = opened.checkout_at(Path::new(&log.task(id)?.started.checkout))?;
+    let journal = Journal::resume(log, opened.clock(), id, "clean-up", Vec::new())?;
+    let (_stopper, stop) = Stopper::new();
+    let (deltas, _streamed) = tokio::sync::mpsc::unbounded_channel();
+    run(opened, &checkout, &nobody(), &[], journal, Watch { subscribers: Vec::new(), deltas, stop }).await
+}
+
+/// A model for work that asks none.
+pub(super) fn nobody() -> Scripted {
+    Scripted::new(|_| {
+        Err(llm::Error {
+            trouble: Trouble::Stopped,
+            message: "nobody is asked here".to_owned(),
+            retry_after: None,
+            usage: None,
+        })
+    })
+}

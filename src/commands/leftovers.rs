@@ -1,0 +1,315 @@
+//! What settled tasks have left behind, and taking away what is provably dead.
+//!
+//! What this log does not hold belongs to another nisse (a host and its container share a repository, not a state
+//! directory): it is listed and never removed. What holds something that nothing else holds stays, and is named.
+
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
+
+use serde::Serialize;
+
+use super::Error;
+use crate::{
+    domain::{
+        apply::Standing,
+        id::{CommitId, TaskId},
+        outcome::End,
+        task::Task,
+    },
+    log::Log,
+    repo::{Checkout, IN_PLACE_REFS, TaskBranch, TaskRef, WorktreeSpec},
+};
+
+/// How long refs of settled tasks are kept: 30 days, in milliseconds.
+const KEPT_MS: u64 = 30 * 24 * 60 * 60 * 1000;
+
+/// Something that was left behind.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Leftover {
+    /// `worktree`, `branch`, `ref`, `lock`, `task`.
+    pub kind: &'static str,
+    /// A path or a ref.
+    pub name: String,
+    /// The task, where its id is known.
+    pub task: Option<TaskId>,
+    /// How it stands.
+    pub state: State,
+    /// Why, in one line.
+    pub why: String,
+    #[serde(skip)]
+    remove: Removal,
+}
+
+/// How something that was left behind stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum State {
+    /// Nothing is lost with it.
+    Dead,
+    /// It holds something, or could not be removed.
+    Kept,
+    /// It is not this log's.
+    Foreign,
+    /// It was dead, and is gone.
+    Removed,
+}
+
+/// How it is taken away.
+#[derive(Clone, PartialEq, Eq, Debug)]
+enum Removal {
+    Never,
+    Worktree(WorktreeSpec),
+    Branch(WorktreeSpec),
+    Ref(TaskRef),
+    Lock(TaskId),
+    /// The task owes it: going on with it is what removes it.
+    Owed(TaskId),
+}
+
+/// A task as clean-up sees it.
+enum Owner {
+    Foreign,
+    Unreadable,
+    InUse,
+    Settled(Box<Task>, u64),
+}
+
+/// The log, with the tasks of one checkout.
+struct Known<'a> {
+    log: &'a Log,
+    tasks: BTreeMap<TaskId, Option<Owner>>,
+    branches: BTreeMap<String, TaskId>,
+}
+
+impl<'a> Known<'a> {
+    fn of(log: &'a Log, checkout: &Checkout) -> Result<Self, Error> {
+        let mut known = Self { log, tasks: BTreeMap::new(), branches: BTreeMap::new() };
+        for id in log.tasks()? {
+            // one whose beginning cannot be read has no branch that could be known
+            let Ok(started) = log.started(id) else { continue };
+            if Path::new(&started.checkout) == checkout.root() {
+                known.branches.insert(started.branch, id);
+            }
+        }
+        Ok(known)
+    }
+
+    fn owner(&mut self, id: TaskId) -> &Owner {
+        let log = self.log;
+        self.tasks.entry(id).or_default().get_or_insert_with(|| owner(log, id))
+    }
+}
+
+fn owner(log: &Log, id: TaskId) -> Owner {
+    let events = match log.events(id, 0) {
+        Ok(events) if events.is_empty() => return Owner::Foreign,
+        Ok(events) => events,
+        Err(_) => return Owner::Unreadable,
+    };
+    let last_ms = events.last().map_or(0, |event| event.at_ms);
+    match Task::fold(&events) {
+        Ok(Some(task)) if task.ended.is_some() && task.pending_intents().next().is_none() && !log.is_held(id) => {
+            Owner::Settled(Box::new(task), last_ms)
+        }
+        Ok(Some(_)) => Owner::InUse,
+        Ok(None) | Err(_) => Owner::Unreadable,
+    }
+}
+
+/// Looks at what tasks have left in this checkout and beside the log. Changes nothing.
+pub fn look(log: &Log, checkout: &Checkout, now_ms: u64) -> Result<Vec<Leftover>, Error> {
+    let mut known = Known::of(log, checkout)?;
+    let mut found = owed(log, checkout)?;
+    for worktree in checkout.task_worktrees()? {
+        found.extend(judge_worktree(&mut known, checkout, worktree.task, &worktree.path)?);
+    }
+    for one in checkout.task_refs()? {
+        found.extend(judge_ref(&mut known, checkout, one, now_ms)?);
+    }
+    for id in log.locks() {
+        let lock = |state, why: &str, remove| Leftover {
+            kind: "lock",
+            name: format!("{id}.lock"),
+            task: Some(id),
+            state,
+            why: why.to_owned(),
+            remove,
+        };
+        found.extend(match known.owner(id) {
+            Owner::InUse | Owner::Unreadable => None,
+            Owner::Foreign => Some(lock(State::Foreign, "this log does not hold its task", Removal::Never)),
+            Owner::Settled(..) => Some(lock(State::Dead, "its task has ended", Removal::Lock(id))),
+        });
+    }
+    Ok(found)
+}
+
+/// Takes the dead ones away, and says which are gone. What a task owes is seen to by going on with it: see
+/// [`owing`].
+pub fn fix(log: &Log, checkout: &Checkout, found: Vec<Leftover>) -> Vec<Leftover> {
+    let remove = |mut one: Leftover| {
+        let done = match &one.remove {
+            Removal::Never | Removal::Owed(_) => return one,
+            Removal::Worktree(spec) => {
+                TaskBranch::new(checkout, spec).and_then(|own| own.remove_worktree()).map_err(Error::from)
+            }
+            Removal::Branch(spec) => checkout.remove_branch(spec).map_err(Error::from),
+            Removal::Ref(found) => checkout.remove_ref(found).map_err(Error::from),
+            Removal::Lock(id) => log.remove_lock(*id).map_err(Error::from),
+        };
+        match done {
+            Ok(()) => one.state = State::Removed,
+            Err(error) => {
+                one.state = State::Kept;
+                one.why = format!("it could not be removed: {error}");
+            }
+        }
+        one
+    };
+    found.into_iter().map(remove).collect()
+}
+
+/// The tasks that owe a discard or a clean-up.
+#[must_use]
+pub fn owing(found: &[Leftover]) -> Vec<TaskId> {
+    let owed = |one: &Leftover| match one.remove {
+        Removal::Owed(id) => Some(id),
+        Removal::Never | Removal::Worktree(_) | Removal::Branch(_) | Removal::Ref(_) | Removal::Lock(_) => None,
+    };
+    found.iter().filter_map(owed).collect()
+}
+
+/// Takes away the refs of tasks that were settled long ago: cheap, since most tasks tell their age by their id.
+pub fn prune(log: &Log, checkout: &Checkout, now_ms: u64) -> Result<usize, Error> {
+    let young = |name: &str| {
+        let made = task_of(name).and_then(|id| id.0.get_timestamp()).map(|at| at.to_unix().0 * 1000);
+        made.is_some_and(|made| made + KEPT_MS > now_ms)
+    };
+    let old: Vec<_> = checkout.task_refs()?.into_iter().filter(|one| !young(&one.name)).collect();
+    let mut known = Known { log, tasks: BTreeMap::new(), branches: BTreeMap::new() };
+    let mut gone = 0;
+    for one in old.into_iter().filter(|one| one.name.starts_with("refs/nisse/")) {
+        if let Some(Leftover { remove: Removal::Ref(one), .. }) = judge_ref(&mut known, checkout, one, now_ms)? {
+            checkout.remove_ref(&one)?;
+            gone += 1;
+        }
+    }
+    Ok(gone)
+}
+
+fn owed(log: &Log, checkout: &Checkout) -> Result<Vec<Leftover>, Error> {
+    let mut found = Vec::new();
+    for id in log.tasks()? {
+        let Ok(task) = log.task(id) else { continue };
+        let here = Path::new(&task.started.checkout) == checkout.root();
+        if !here || task.ended.is_none() || log.is_held(id) || task.pending_intents().next().is_none() {
+            continue;
+        }
+        // what comes into the person's checkout is theirs to say
+        let applying = matches!(task.standing(), Standing::Begun(_) | Standing::PuttingBack(_));
+        let (state, why, remove) = if applying {
+            let why = format!("nisse apply {id} was cut off; run again it goes on, with --abort it goes back");
+            (State::Kept, why, Removal::Never)
+        } else {
+            (State::Dead, "its end is not carried out yet".to_owned(), Removal::Owed(id))
+        };
+        found.push(Leftover { kind: "task", name: task.started.branch.clone(), task: Some(id), state, why, remove });
+    }
+    Ok(found)
+}
+
+fn judge_worktree(
+    known: &mut Known<'_>,
+    checkout: &Checkout,
+    id: TaskId,
+    path: &Path,
+) -> Result<Option<Leftover>, Error> {
+    let leftover = |state, why: String, remove| {
+        Ok(Some(Leftover { kind: "worktree", name: path.display().to_string(), task: Some(id), state, why, remove }))
+    };
+    let task = match known.owner(id) {
+        Owner::Foreign => {
+            return leftover(State::Foreign, "this log does not hold its task".to_owned(), Removal::Never);
+        }
+        Owner::Unreadable => {
+            return leftover(State::Kept, "its task cannot be read".to_owned(), Removal::Never);
+        }
+        Owner::InUse => return Ok(None),
+        Owner::Settled(task, _) => task,
+    };
+    let Some(head) = &task.head else {
+        return leftover(State::Kept, "its task never stood".to_owned(), Removal::Never);
+    };
+    let spec = spec(task, head);
+    match TaskBranch::worth_keeping(checkout, &spec, head) {
+        Ok(None) => leftover(State::Dead, "its task has ended".to_owned(), Removal::Worktree(spec)),
+        Ok(Some(why)) => leftover(State::Kept, why, Removal::Never),
+        Err(error) => leftover(State::Kept, error.to_string(), Removal::Never),
+    }
+}
+
+fn judge_ref(
+    known: &mut Known<'_>,
+    checkout: &Checkout,
+    found: TaskRef,
+    now_ms: u64,
+) -> Result<Option<Leftover>, Error> {
+    let branch = found.name.strip_prefix("refs/heads/").map(str::to_owned);
+    let id = match &branch {
+        Some(branch) => known.branches.get(branch).copied(),
+        None if found.name.starts_with(IN_PLACE_REFS) => checkout.task_of_commit(&found.commit)?,
+        None => task_of(&found.name),
+    };
+    let kind = if branch.is_some() { "branch" } else { "ref" };
+    let name = branch.clone().unwrap_or_else(|| found.name.clone());
+    let leftover =
+        |state, why: String, remove| Ok(Some(Leftover { kind, name: name.clone(), task: id, state, why, remove }));
+    let foreign = || leftover(State::Foreign, "this log does not hold its task".to_owned(), Removal::Never);
+    let Some(id) = id else { return foreign() };
+    let (task, last_ms) = match known.owner(id) {
+        Owner::Foreign => return foreign(),
+        Owner::Unreadable | Owner::InUse => return Ok(None),
+        Owner::Settled(task, last_ms) => (task, *last_ms),
+    };
+    if found.name.starts_with(IN_PLACE_REFS) {
+        return leftover(State::Dead, "the task that worked in place has ended".to_owned(), Removal::Ref(found));
+    }
+    if branch.is_none() {
+        let old = now_ms.saturating_sub(last_ms) >= KEPT_MS;
+        return if old {
+            leftover(State::Dead, "its task ended more than 30 days ago".to_owned(), Removal::Ref(found))
+        } else {
+            Ok(None)
+        };
+    }
+    let own = found.name.clone();
+    let handed_back = matches!(task.ended, Some((End::Handback, _)));
+    // what only nisse's own refs hold is not safe for long
+    let except: &[&str] = if handed_back { &[&own, "refs/nisse/"] } else { &[&own] };
+    match checkout.held_by(&found.commit, except)? {
+        Some(holder) => {
+            let why = format!("{} holds its commits", holder.trim_start_matches("refs/heads/"));
+            leftover(State::Dead, why, Removal::Branch(spec(task, &found.commit)))
+        }
+        // the work itself, which nobody has brought home yet
+        None if handed_back => Ok(None),
+        None => leftover(State::Kept, "nothing else holds its commits".to_owned(), Removal::Never),
+    }
+}
+
+fn spec(task: &Task, start: &CommitId) -> WorktreeSpec {
+    WorktreeSpec {
+        task: task.id,
+        path: PathBuf::from(&task.started.worktree),
+        branch: task.started.branch.clone(),
+        start: start.clone(),
+        isolation: task.started.isolation,
+    }
+}
+
+/// The task that a ref of nisse's is named after: `refs/nisse/<what>/<task>`, with more behind it or not.
+fn task_of(name: &str) -> Option<TaskId> {
+    name.strip_prefix("refs/nisse/")?.split('/').nth(1)?.parse().ok()
+}

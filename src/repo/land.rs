@@ -1,0 +1,136 @@
+//! Commits of the person's: made by their own git, with their hooks, their signature and their name.
+//!
+//! Their index is not used for it: what they staged stays staged and is not committed.
+
+use super::{
+    Checkout, Error,
+    git::LONG,
+    staging::{Staging, scratch},
+};
+use crate::domain::{
+    apply::Landing,
+    id::{CommitId, TaskId},
+};
+
+impl Checkout {
+    /// Makes the commit, once: one that is there already is found by its parents, and by the task in its message.
+    pub fn land(&self, task: TaskId, landing: &Landing) -> Result<CommitId, Error> {
+        let head = self.store().head()?.commit;
+        if head == landing.parent {
+            match &landing.merge {
+                Some(other) => self.merge_commit(other, &landing.message)?,
+                None => self.commit(landing)?,
+            }
+        }
+        let made = self.store().head()?.commit;
+        let made = match made {
+            Some(made) if self.is_landing(task, landing, &made)? => made,
+            made => return Err(Error::HeadMoved { base: landing.parent.clone(), head: made }),
+        };
+        if let Some(plan) = &landing.plan {
+            self.follow_head(plan)?;
+        }
+        Ok(made)
+    }
+
+    /// Whether `commit` is what this landing makes.
+    fn is_landing(&self, task: TaskId, landing: &Landing, commit: &CommitId) -> Result<bool, Error> {
+        let line = self.git().call(["rev-list", "--parents", "-n", "1", &commit.0]).line()?;
+        let parents: Vec<CommitId> = line.split(' ').skip(1).map(|id| CommitId(id.to_owned())).collect();
+        let wanted: Vec<CommitId> = landing.parent.iter().chain(&landing.merge).cloned().collect();
+        let ours = || {
+            let message = self.store().message(commit)?;
+            Ok::<_, Error>(message.is_some_and(|text| text.lines().any(|line| line == format!("Nisse-Task: {task}"))))
+        };
+        Ok(parents == wanted && (landing.merge.is_some() || ours()?))
+    }
+
+    /// Whether HEAD holds `commit` already.
+    pub fn holds(&self, commit: &CommitId) -> Result<bool, Error> {
+        match self.store().head()?.commit {
+            Some(head) => self.store().reaches(&head, commit),
+            None => Ok(false),
+        }
+    }
+
+    /// Whether the files of a plan are committed as they are.
+    pub fn committed(&self, plan: &CommitId) -> Result<bool, Error> {
+        let own = self.own_changes()?;
+        let untracked = Staging { git: self.git(), root: self.root(), index: None }.changes()?.untracked;
+        Ok(!self.planned_files(plan)?.iter().any(|path| own.contains(path) || untracked.contains(path)))
+    }
+
+    /// The commits from `from` to `to`, both included, oldest first.
+    pub fn chain(&self, from: &CommitId, to: &CommitId) -> Result<Vec<CommitId>, Error> {
+        let range = format!("{from}..{to}");
+        let listed = self.git().call(["rev-list", "--reverse", "--topo-order", &range]).limit(LONG).run()?;
+        let text = String::from_utf8_lossy(&listed).into_owned();
+        Ok(std::iter::once(from.clone()).chain(text.lines().map(|id| CommitId(id.to_owned()))).collect())
+    }
+
+    /// A commit's message.
+    pub fn message(&self, commit: &CommitId) -> Result<String, Error> {
+        self.store().message(commit)?.ok_or_else(|| Error::NoSuchCommit { rev: commit.0.clone() })
+    }
+
+    fn commit(&self, landing: &Landing) -> Result<(), Error> {
+        let Some(plan) = &landing.plan else { return Ok(()) };
+        let scratch = scratch()?;
+        let index = scratch.path().join("index");
+        let start = landing.parent.as_ref().map_or("--empty", |parent| parent.0.as_str());
+        self.git().call(["read-tree", start]).index(Some(&index)).limit(LONG).run()?;
+        let files: Vec<_> = self.planned_files(plan)?;
+        Staging { git: self.git(), root: self.root(), index: Some(&index) }.add(&files)?;
+        // hooks that ask what differs from the index are to see only what does
+        self.git().call(["update-index", "-q", "--refresh"]).index(Some(&index)).also_fine(1).limit(LONG).run()?;
+        let call = self.git().call(["commit", "--quiet", "--file=-"]).by_the_person().index(Some(&index));
+        not_committed(call.limit(LONG).input(landing.message.clone().into_bytes()).run())
+    }
+
+    fn merge_commit(&self, other: &CommitId, message: &str) -> Result<(), Error> {
+        // a killed attempt left it half done, and nothing of the person's was in it
+        self.abort_merge(other)?;
+        let call = self.git().call(["merge", "--quiet", "--no-ff", "-m", message, &other.0]).by_the_person();
+        let merged = not_committed(call.limit(LONG).run());
+        if merged.is_err() {
+            self.abort_merge(other)?;
+        }
+        merged
+    }
+
+    /// Takes back a merge of `other` that has not become a commit.
+    pub fn abort_merge(&self, other: &CommitId) -> Result<(), Error> {
+        let merging = std::fs::read_to_string(self.git_dir().join("MERGE_HEAD"));
+        if merging.is_ok_and(|text| text.trim() == other.0) {
+            self.git().call(["merge", "--abort"]).limit(LONG).run()?;
+        }
+        Ok(())
+    }
+
+    /// Makes the index say of these files what HEAD says; the rest of it stays.
+    fn follow_head(&self, plan: &CommitId) -> Result<(), Error> {
+        let mut input = Vec::new();
+        for path in self.planned_files(plan)? {
+            input.extend_from_slice(std::os::unix::ffi::OsStrExt::as_bytes(path.as_os_str()));
+            input.push(0);
+        }
+        let call = self.git().call(["reset", "--quiet", "--pathspec-from-file=-", "--pathspec-file-nul"]);
+        call.variable("GIT_LITERAL_PATHSPECS", "1").also_fine(1).limit(LONG).input(input).run().map(drop)
+    }
+}
+
+/// A commit that a hook, a signature or git itself refused.
+fn not_committed(ran: Result<Vec<u8>, Error>) -> Result<(), Error> {
+    match ran {
+        Ok(_) => Ok(()),
+        Err(Error::Git { action, stderr, .. }) => Err(Error::NotCommitted { why: format!("git {action}: {stderr}") }),
+        Err(Error::TimedOut { action, limit }) => {
+            let why = format!(
+                "git {action} did not end within {} s: does a hook or the signature wait for you?",
+                limit.as_secs()
+            );
+            Err(Error::NotCommitted { why })
+        }
+        Err(other) => Err(other),
+    }
+}

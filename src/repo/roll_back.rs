@@ -1,0 +1,76 @@
+//! Taking back what a person gives up, without losing it: branch and files go back to a commit, and what was there
+//! instead is kept under `refs/nisse/found/<task>/<number>`.
+//!
+//! Both steps may be done again after they were half done. What was kept first stays: the second time there is less.
+
+use super::{
+    Error, TaskBranch, Worktree,
+    worktree::{clear_branch, refuse_elsewhere, remove},
+};
+use crate::domain::id::{CommitId, TaskId};
+
+/// Where what a worktree held is kept; `number` tells the times apart.
+#[must_use]
+pub fn found_ref(task: TaskId, number: u64) -> String {
+    format!("refs/nisse/found/{task}/{number}")
+}
+
+impl Worktree {
+    /// Keeps what branch and worktree hold beyond `head`, and says under which ref; none if that is nothing.
+    pub fn keep_found(&self, head: &CommitId, number: u64, at_ms: u64) -> Result<Option<String>, Error> {
+        let task = self.branch().task;
+        let kept = found_ref(task, number);
+        if self.store().reference(&kept)?.is_some() {
+            return Ok(Some(kept));
+        }
+        let tip = self.tip()?.unwrap_or_else(|| head.clone());
+        let commit = self.hold(&tip, at_ms)?.unwrap_or(tip);
+        if commit == *head {
+            return Ok(None);
+        }
+        self.checkout().git().call(["update-ref", &kept, &commit.0]).run()?;
+        Ok(Some(kept))
+    }
+}
+
+impl TaskBranch {
+    /// Puts the branch at `head`, wherever it is, also where it is gone. Another tip is kept under `kept`.
+    pub fn put_back(&self, head: &CommitId, kept: &str) -> Result<(), Error> {
+        let found = self.tip()?;
+        if found.as_ref() == Some(head) {
+            return Ok(());
+        }
+        let git = self.checkout.git();
+        let name = format!("refs/heads/{}", self.name());
+        // a tip of zeros stands for a branch that is not there
+        let old = found.as_ref().map_or_else(|| "0".repeat(head.0.len()), |tip| tip.0.clone());
+        if let Some(tip) = &found {
+            refuse_elsewhere(self)?;
+            if self.checkout.store().reference(kept)?.is_none() {
+                git.call(["update-ref", kept, &tip.0]).run()?;
+            }
+        }
+        git.call(["update-ref", "--no-deref", &name, &head.0, &old]).run().map(drop)
+    }
+
+    /// Whether the branch has gone on from `head`, and where to: the checkpoint of a call that was cut off.
+    pub fn beyond(&self, head: &CommitId) -> Result<Option<CommitId>, Error> {
+        match self.tip()? {
+            Some(tip) if tip != *head && self.checkout.store().reaches(&tip, head)? => Ok(Some(tip)),
+            Some(_) | None => Ok(None),
+        }
+    }
+
+    /// Takes away what a task left that had not begun to work: half a worktree, and a branch that holds nothing beyond
+    /// `base` but the task's snapshot.
+    pub fn remove_unready(&self, base: Option<&CommitId>) -> Result<(), Error> {
+        let start = match base {
+            Some(base) => Some(base.clone()),
+            None => self.tip()?,
+        };
+        match start {
+            Some(start) => clear_branch(self, &start, || remove(self)),
+            None => remove(self),
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! Where a person must decide what becomes of the files, and what they say.
+
+use std::{fs, time::Duration};
+
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+use crate::support::{Script, Step, TestEnvironment, Wire, wait_until};
+
+/// A task whose process was killed while a command ran that had changed files; with the task's first gate.
+fn cut_in_a_command(wire: Wire) -> (TestEnvironment, Value, tempfile::TempDir) {
+    let scratch = tempfile::tempdir().unwrap();
+    let began = scratch.path().join("began");
+    let line = format!("echo half >> a.txt; echo half > half.txt; : > {}; sleep 600", began.display());
+    let script = Script::ByHistory(vec![
+        Step::call("write_file", json!({"path": "b.txt", "content": "b\n"})),
+        Step::call("run_command", json!({"command": line})),
+        Step::hand_back(),
+    ]);
+    let env = TestEnvironment::new(wire, script);
+    let running = env.start(&["delegate", "--json", "Do it."]);
+    assert!(wait_until(Duration::from_mins(2), || began.exists()), "the command did not begin");
+    running.signal(Signal::KILL);
+    env.finish(running);
+    let gated = env.run(&["resume", "--json"]).ends(6, "gated");
+    assert_eq!(gated["answers"], json!(["rollback", "keep", "drop"]));
+    assert!(gated["cause"].as_str().unwrap().contains("echo half"), "the command is shown: {gated}");
+    (env, gated, scratch)
+}
+
+#[test]
+fn a_rollback_takes_the_commands_changes_away_and_keeps_them_aside() {
+    for wire in Wire::BOTH {
+        let (env, gated, _scratch) = cut_in_a_command(wire);
+        let task = gated["task"].as_str().unwrap();
+        let result = env.run(&["resume", "--json", task, "--rollback"]).ends(0, "handback");
+        assert_eq!(env.on_branch(&result, "a.txt").unwrap(), b"a\n");
+        assert_eq!(env.on_branch(&result, "half.txt"), None);
+        let found = env.checkout.git(&["for-each-ref", "--format=%(refname)", &format!("refs/nisse/found/{task}")]);
+        assert_eq!(env.checkout.git(&["show", &format!("{found}:half.txt")]), "half");
+        let answers = env.server.requests().pop().unwrap().last_answers();
+        assert!(answers[0].text.contains("Interrupted"), "{answers:?}");
+    }
+}
+
+#[test]
+fn what_is_there_can_be_kept() {
+    for wire in Wire::BOTH {
+        let (env, gated, _scratch) = cut_in_a_command(wire);
+        let result = env.run(&["resume", "--json", gated["task"].as_str().unwrap(), "--keep"]).ends(0, "handback");
+        assert_eq!(env.on_branch(&result, "a.txt").unwrap(), b"a\nhalf\n");
+        assert_eq!(env.on_branch(&result, "half.txt").unwrap(), b"half\n");
+        assert_eq!(result["answers"], json!([]));
+    }
+}
+
+#[test]
+fn without_an_answer_nothing_is_touched_and_an_answer_to_no_question_is_wrong() {
+    let (env, gated, _scratch) = cut_in_a_command(Wire::Chat);
+    let (task, worktree) = (gated["task"].as_str().unwrap(), gated["worktree"].as_str().unwrap());
+    let asked = env.server.requests().len();
+    for () in [(), ()] {
+        env.run(&["resume", "--json", task]).ends(6, "gated");
+        assert_eq!(fs::read(format!("{worktree}/half.txt")).unwrap(), b"half\n");
+    }
+    assert_eq!(env.server.requests().len(), asked);
+    let said = env.run(&["resume", task]);
+    assert!(said.stdout.contains("--rollback, --keep or --drop"), "{}", said.report());
+    env.run(&["resume", task, "--rollback", "--keep"]).exits(2);
+    env.run(&["resume", "--json", task, "--drop"]).ends(0, "dropped");
+    let run = env.run(&["resume", "--json", task, "--keep"]);
+    run.exits(2);
+    assert!(run.stdout.contains("no_question"), "{}", run.report());
+}
+
+#[test]
+fn a_worktree_that_somebody_changed_is_asked_about_and_either_answer_leads_on() {
+    for answer in ["--rollback", "--keep"] {
+        let limited = Step::error(429, &[("retry-after", "86400")], "throttling_error", "Rate limit exceeded.");
+        let env = TestEnvironment::new(
+            Wire::Chat,
+            vec![Step::call("write_file", json!({"path": "b.txt", "content": "b\n"})), limited, Step::hand_back()],
+        );
+        let rests = env.delegate(&[], "Make b.txt.").ends(5, "interrupted");
+        let (task, worktree) = (rests["task"].as_str().unwrap(), rests["worktree"].as_str().unwrap());
+        fs::write(format!("{worktree}/theirs.txt"), "theirs\n").unwrap();
+        let gated = env.run(&["resume", "--json", task]).ends(6, "gated");
+        assert!(gated["cause"].as_str().unwrap().contains("theirs.txt"), "{gated}");
+        let result = env.run(&["resume", "--json", task, answer]).ends(0, "handback");
+        let kept = env.on_branch(&result, "theirs.txt");
+        assert_eq!(kept.is_some(), answer == "--keep", "{answer}");
+        assert!(env.on_branch(&result, "b.txt").is_some());
+    }
+}
+
+#[test]
+fn a_branch_that_was_moved_or_deleted_is_put_back_where_the_log_says() {
+    for moved in [true, false] {
+        let limited = Step::error(429, &[("retry-after", "86400")], "throttling_error", "Rate limit exceeded.");
+        let env = TestEnvironment::new(
+            Wire::Chat,
+            vec![Step::call("write_file", json!({"path": "b.txt", "content": "b\n"})), limited, Step::hand_back()],
+        );
+        let rests = env.delegate(&[], "Make b.txt.").ends(5, "interrupted");
+        let (task, branch) = (rests["task"].as_str().unwrap(), rests["branch"].as_str().unwrap());
+        let name = format!("refs/heads/{branch}");
+        if moved {
+            env.checkout.git(&["update-ref", &name, "main"]);
+        } else {
+            env.checkout.git(&["update-ref", "-d", &name]);
+        }
+        env.run(&["resume", "--json", task]).ends(6, "gated");
+        let result = env.run(&["resume", "--json", task, "--rollback"]).ends(0, "handback");
+        assert_eq!(env.on_branch(&result, "b.txt").unwrap(), b"b\n");
+    }
+}
