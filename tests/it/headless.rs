@@ -133,6 +133,25 @@ fn without_a_home_it_works_where_a_state_directory_is_named_and_else_says_so() {
     env.run(&["log"]).exits(0);
 }
 
+/// As in a container: nisse's session and group began outside of its process namespace, so the kernel calls both 0.
+#[cfg(target_os = "linux")]
+#[test]
+fn in_a_process_namespace_of_its_own_commands_run_and_leave_nothing() {
+    let namespace = ["--user", "--map-root-user", "--pid", "--fork", "--mount-proc", "--kill-child"];
+    let line = "(setsid sleep 600 &) ; echo \"$$ $(cut -d' ' -f6 /proc/1/stat)\" > b.txt";
+    let steps = vec![Step::call("run_command", json!({"command": line})), Step::hand_back()];
+    let env = TestEnvironment::new(Wire::Chat, steps);
+    if env.run_program("unshare", &[&namespace[..], &["true"]].concat()).code() != Some(0) {
+        eprintln!("not tested: this machine lets nobody make a process namespace");
+        return;
+    }
+    let nisse = env!("CARGO_BIN_EXE_nisse");
+    let run = env.run_program("unshare", &[&namespace[..], &[nisse, "delegate", "--json", "Make b.txt."]].concat());
+    let result = run.ends(0, "handback");
+    let numbers = String::from_utf8(env.on_branch(&result, "b.txt").unwrap()).unwrap();
+    assert_eq!(numbers.trim().rsplit(' ').next(), Some("0"), "{numbers}: this is no namespace of its own");
+}
+
 #[test]
 fn help_and_version_touch_nothing() {
     let place = tempfile::tempdir().unwrap();

@@ -26,9 +26,11 @@ pub(crate) fn wait_until(limit: Duration, mut holds: impl FnMut() -> bool) -> bo
     holds()
 }
 
-/// Whether a process with this id exists.
+/// Whether a process with this id is at work: not gone, and not dead and left uncollected, which is its parent's doing.
 pub(crate) fn is_alive(pid: i32) -> bool {
-    Pid::from_raw(pid).is_some_and(|pid| test_kill_process(pid).is_ok())
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let dead = stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with(['Z', 'X']));
+    !dead && Pid::from_raw(pid).is_some_and(|pid| test_kill_process(pid).is_ok())
 }
 
 /// A run that goes on.
@@ -101,6 +103,11 @@ pub(crate) struct Run {
 }
 
 impl Run {
+    /// The exit code; none if a signal ended it.
+    pub(crate) fn code(&self) -> Option<i32> {
+        self.status.code()
+    }
+
     /// Asserts the exit code, and that the program did not panic.
     #[track_caller]
     pub(crate) fn exits(&self, code: i32) -> &Self {
