@@ -38,11 +38,18 @@ impl Checkout {
     /// written. Whether its state allows a task to begin *now* is another question: [`Checkout::ready`].
     pub fn open(path: &Path, environment: &Environment) -> Result<Self, Error> {
         let git = Git::new(environment.clone());
-        refuse_old(&git)?;
         if !path.is_dir() {
+            refuse_old(&git)?;
             return Err(Error::NotARepository { path: path.to_owned() });
         }
-        let place = Place::find(&git, path)?;
+        // an old git is said first, but asked at the same time
+        let (version, place) = std::thread::scope(|scope| {
+            let version = scope.spawn(|| refuse_old(&git));
+            let place = Place::find(&git, path);
+            (version.join(), place)
+        });
+        version.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+        let place = place?;
         let git = git.at(&place.git_dir, &place.root);
         let configuration = Configuration::read(&git)?;
         let mut formats = configuration.formats();
@@ -220,7 +227,7 @@ impl Checkout {
     fn missing_filter(&self) -> Result<Option<(String, String)>, Error> {
         let environment = self.git.environment();
         let missing = |filter: &String| {
-            self.filters.needed(filter).into_iter().find(|program| !environment.has_program(program)).map(str::to_owned)
+            self.filters.needed(filter).into_iter().find(|program| environment.program(program).is_none()).map(str::to_owned)
         };
         let asked = self.filters_asked_for()?;
         Ok(asked.into_iter().find_map(|filter| missing(&filter).map(|program| (filter, program))))
@@ -228,7 +235,7 @@ impl Checkout {
 
     /// The filters that the checkout's attributes ask for, tracked or not.
     pub(super) fn filters_asked_for(&self) -> Result<BTreeSet<String>, Error> {
-        let tracked = self.git.call(["ls-files", "-z", "--", ":(glob)**/.gitattributes"]).parts()?;
+        let tracked = self.store().named(".gitattributes")?;
         let mut paths: Vec<_> = tracked.iter().map(|path| self.root.join(OsStr::from_bytes(path))).collect();
         paths.push(self.root.join(".gitattributes"));
         paths.push(self.common_dir.join("info/attributes"));

@@ -6,7 +6,7 @@
 use std::{
     ffi::{OsStr, OsString},
     io::{Read, Write},
-    os::unix::process::CommandExt,
+    os::unix::{fs::PermissionsExt, process::CommandExt},
     path::{Path, PathBuf},
     process::{Child, Command, ExitStatus, Stdio},
     sync::mpsc,
@@ -107,11 +107,16 @@ impl Environment {
         count.and_then(|(_, value)| value.to_str()?.parse().ok()).unwrap_or(0)
     }
 
-    /// Whether a program of that name can be started.
-    pub(super) fn has_program(&self, name: &str) -> bool {
+    /// Where the program of that name is; none if there is none that could be started.
+    pub(super) fn program(&self, name: &str) -> Option<PathBuf> {
         let path = self.kept.iter().find(|(name, _)| name == "PATH").map(|(_, path)| path.clone());
         let path = path.unwrap_or_else(|| PATH.into());
-        std::env::split_paths(&path).any(|place| place.join(name).is_file())
+        let can_be_started = |place: &PathBuf| {
+            place.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+        };
+        // one that is relative would be looked for in the worktree
+        let places = std::env::split_paths(&path).filter(|place| place.is_absolute());
+        places.map(|place| place.join(name)).find(can_be_started)
     }
 }
 
@@ -275,8 +280,10 @@ impl Call<'_> {
     }
 
     fn command(&self) -> Command {
+        // where it is, is looked up here, since for a name and a `PATH` of its own std forks, which takes much longer
+        let program = self.git.environment.program("git").unwrap_or_else(|| "git".into());
         #[expect(clippy::disallowed_methods, reason = "the one home of the git program")]
-        let mut command = Command::new("git");
+        let mut command = Command::new(program);
         command.env_clear().env("PATH", PATH);
         if self.by_the_person {
             command.envs(self.git.environment.person.iter().map(|(name, value)| (name, value)));

@@ -27,14 +27,8 @@ pub struct TaskWorktree {
 impl Checkout {
     /// The refs below `refs/nisse` and the branches `nisse/…`.
     pub fn task_refs(&self) -> Result<Vec<TaskRef>, Error> {
-        let call =
-            self.git().call(["for-each-ref", "--format=%(refname) %(objectname)", "refs/nisse", "refs/heads/nisse"]);
-        let listed = String::from_utf8_lossy(&call.run()?).into_owned();
-        let split = |line: &str| {
-            let (name, commit) = line.split_once(' ')?;
-            Some(TaskRef { name: name.to_owned(), commit: CommitId(commit.to_owned()) })
-        };
-        Ok(listed.lines().filter_map(split).collect())
+        let found = self.store().references(&["refs/nisse/", "refs/heads/nisse/"])?;
+        Ok(found.into_iter().map(|(name, commit)| TaskRef { name, commit }).collect())
     }
 
     /// The task that a commit of nisse's names.

@@ -56,6 +56,9 @@ pub(super) trait Store {
     /// The commit that a ref (`refs/heads/main`) is at; none if there is no such ref.
     fn reference(&self, name: &str) -> Result<Option<CommitId>, Error>;
 
+    /// The refs below any of these prefixes (`refs/nisse/`), by their full names, each with what it is at.
+    fn references(&self, prefixes: &[&str]) -> Result<Vec<(String, CommitId)>, Error>;
+
     /// The commit that a person's expression (`HEAD~2`, `v1.0`) names.
     fn resolve(&self, rev: &str) -> Result<CommitId, Error>;
 
@@ -73,6 +76,9 @@ pub(super) trait Store {
 
     /// Paths of the index with unresolved conflicts.
     fn conflicts(&self) -> Result<Vec<String>, Error>;
+
+    /// Paths of the index whose last part is `name`.
+    fn named(&self, name: &str) -> Result<Vec<Vec<u8>>, Error>;
 
     /// Paths of the index that git is told not to look at (assume-unchanged, skip-worktree where it is not a sparse
     /// checkout that says so), with their blobs' ids.

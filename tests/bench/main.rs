@@ -63,6 +63,15 @@ fn script(turns: u32, disk: f64) {
     let (floor_gaps, gaps) = (gaps(&floor), gaps(&ours));
     println!("  floor: gap median {:.2} ms, p95 {:.2} ms", median(&floor_gaps), p95(&floor_gaps));
     println!("  nisse: gap median {:.2} ms, p95 {:.2} ms", median(&gaps), p95(&gaps));
+    let every_second =
+        |gaps: &[f64], from: usize| median(&gaps.iter().skip(from).step_by(2).copied().collect::<Vec<_>>());
+    for (from, what) in ["shell line", "read"].into_iter().enumerate() {
+        println!(
+            "    {what}: floor {:.2} ms, nisse {:.2} ms",
+            every_second(&floor_gaps, from),
+            every_second(&gaps, from)
+        );
+    }
     let syncs = process::fsyncs(&world, &Server::start(script_of(20)), 20).map(|all| per(all, 20));
     let allowed = median(&floor_gaps) + GAP_OVER_FLOOR_MS + syncs.unwrap_or(FSYNCS) * disk;
     aim("gap, median", median(&gaps), allowed, "ms");

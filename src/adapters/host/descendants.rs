@@ -50,6 +50,9 @@ pub fn kill_all() {
 #[derive(Clone, Debug)]
 pub(super) struct Descendants {
     shell: i32,
+    /// Orphans of the shell's are given to nisse: whatever lives of it is below one of nisse's children.
+    #[cfg(target_os = "linux")]
+    adopts: bool,
     #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "only /proc tells the environment"))]
     mark: String,
     #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "only /proc tells the time"))]
@@ -62,7 +65,7 @@ impl Descendants {
     pub(super) fn begin<T>(start: impl FnOnce(&str, &str) -> io::Result<(T, Option<u32>)>) -> io::Result<(T, Self)> {
         // where it may not be asked for, orphans go to process 1 and are looked for there
         #[cfg(target_os = "linux")]
-        let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
+        let adopts = rustix::process::set_child_subreaper(Some(rustix::process::getpid())).is_ok();
         let mark = format!("{}-{}", std::process::id(), MARKS.fetch_add(1, Ordering::Relaxed));
         // held meanwhile, so that the shell is never taken for an orphan
         let mut shells = SHELLS.lock().unwrap_or_else(PoisonError::into_inner);
@@ -74,7 +77,13 @@ impl Descendants {
         let since = procfs::Process::of(shell).map_or(0, |process| process.started);
         #[cfg(not(target_os = "linux"))]
         let since = 0;
-        let descendants = Self { shell, mark, started: since };
+        let descendants = Self {
+            shell,
+            #[cfg(target_os = "linux")]
+            adopts,
+            mark,
+            started: since,
+        };
         RUNNING.lock().unwrap_or_else(PoisonError::into_inner).push(descendants.clone());
         Ok((started, descendants))
     }
@@ -82,6 +91,9 @@ impl Descendants {
     /// Those that are alive.
     #[cfg(target_os = "linux")]
     pub(super) fn living(&self) -> Vec<Pid> {
+        if self.adopts && is_childless() {
+            return Vec::new();
+        }
         let shells = SHELLS.lock().unwrap_or_else(PoisonError::into_inner);
         let nisse = rustix::process::getpid().as_raw_nonzero().get();
         // 0 if it began outside of this process namespace, as in many a container; `getsid`'s wrapper panics at that
@@ -164,6 +176,14 @@ impl Descendants {
         }
         !living.is_empty()
     }
+}
+
+/// Whether this process has no children, not even dead ones: cheaper to ask than to walk `/proc`.
+#[cfg(target_os = "linux")]
+fn is_childless() -> bool {
+    use rustix::process::{WaitId, WaitIdOptions, waitid};
+    let looked = waitid(WaitId::All, WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT);
+    matches!(looked, Err(rustix::io::Errno::CHILD))
 }
 
 /// What Linux tells of processes (`proc_pid_stat(5)`, `proc_pid_environ(5)`).

@@ -77,7 +77,8 @@ pub(super) async fn run(
     }
     // collects the shell, which is gone by now, unless the kernel itself holds it
     let _ = output.during(tokio::time::timeout(GRACE, child.wait())).await;
-    output.drain().await;
+    // nobody writes any more
+    let _ = tokio::time::timeout(GRACE, output.read_to_end()).await;
     drop(guard);
 
     let kept = output.kept.into_text();
@@ -112,11 +113,15 @@ fn end_of(status: ExitStatus) -> CommandEnd {
 async fn settle(output: &mut Output, descendants: &Descendants) -> Vec<Pid> {
     let until = Instant::now() + GRACE;
     loop {
+        // as a rule the end of the output is there already, and nobody has to wait for the next glance
+        let _ = tokio::time::timeout(GLANCE, output.read_to_end()).await;
         let living = descendants.living();
         if (output.ended && living.is_empty()) || Instant::now() >= until {
             return living;
         }
-        output.during(sleep(GLANCE)).await;
+        if output.ended {
+            sleep(GLANCE).await;
+        }
     }
 }
 
@@ -212,14 +217,11 @@ impl Output {
         }
     }
 
-    /// Takes what is in the pipe now that nobody writes any more.
-    async fn drain(&mut self) {
-        let _ = tokio::time::timeout(GRACE, async {
-            while !self.ended {
-                self.read().await;
-            }
-        })
-        .await;
+    /// Reads until everybody has closed it. Cancelled, it loses nothing.
+    async fn read_to_end(&mut self) {
+        while !self.ended {
+            self.read().await;
+        }
     }
 }
 

@@ -42,6 +42,11 @@ impl Address {
         ip.map_or(host == "localhost", |ip| ip.is_loopback())
     }
 
+    /// Whether what is sent there is encrypted.
+    pub(super) fn is_https(&self) -> bool {
+        self.0.scheme() == "https"
+    }
+
     /// The address of a path such as `/v1/models`.
     pub(super) fn at(&self, path: &str) -> String {
         format!("{}{path}", self.0.as_str().trim_end_matches('/'))

@@ -133,6 +133,10 @@ impl Proxy {
         let loopback = address.is_loopback();
         if loopback {
             builder = builder.no_proxy();
+            if !address.is_https() {
+                // nothing is encrypted on this way, and to look through the system's authorities takes milliseconds
+                builder = builder.tls_certs_only([]);
+            }
         }
         if let Some(path) = settings.extra_ca {
             let pem = std::fs::read(&path).map_err(|source| Error::CaFile { path: path.clone(), source })?;

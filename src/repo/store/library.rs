@@ -127,6 +127,24 @@ impl Store for Library {
         }
     }
 
+    fn references(&self, prefixes: &[&str]) -> Result<Vec<(String, CommitId)>, Error> {
+        let repository = self.open()?;
+        let mut found = Vec::new();
+        for prefix in prefixes {
+            let listed = repository.references_glob(&format!("{prefix}*")).map_err(read("list refs"))?;
+            for reference in listed {
+                let reference = reference.map_err(read("list refs"))?;
+                let target = reference.resolve().ok().and_then(|end| end.target());
+                // a name that is no text is none of ours
+                if let (Ok(name), Some(target)) = (reference.name(), target) {
+                    found.push((name.to_owned(), id(target)));
+                }
+            }
+        }
+        found.sort();
+        Ok(found)
+    }
+
     fn resolve(&self, rev: &str) -> Result<CommitId, Error> {
         let repository = self.open()?;
         let missing = |_| Error::NoSuchCommit { rev: rev.to_owned() };
@@ -174,6 +192,12 @@ impl Store for Library {
         let mut paths: Vec<_> = stages.map(|entry| String::from_utf8_lossy(&entry.path).into_owned()).collect();
         paths.dedup();
         Ok(paths)
+    }
+
+    fn named(&self, name: &str) -> Result<Vec<Vec<u8>>, Error> {
+        let index = self.open()?.index().map_err(read("read the index"))?;
+        let is = |path: &[u8]| path.rsplit(|byte| *byte == b'/').next() == Some(name.as_bytes());
+        Ok(index.iter().map(|entry| entry.path).filter(|path| is(path)).collect())
     }
 
     fn unwatched(&self) -> Result<Vec<(Vec<u8>, String)>, Error> {
@@ -266,6 +290,10 @@ impl Store for Library {
         let tree = index.write_tree().map_err(read("write the index's tree"))?;
         if !(changed.is_empty() && gone.is_empty()) {
             index.write().map_err(read("write the index"))?;
+        }
+        // what HEAD holds is on disk already
+        if repository.head().and_then(|head| head.peel_to_tree()).is_ok_and(|of_head| of_head.id() == tree) {
+            return Ok(tree.to_string());
         }
         let paths: Vec<_> = changed.iter().chain(gone).cloned().collect();
         written.extend(trees_of(&repository, tree, &paths).map_err(read("read the index's tree"))?);

@@ -95,6 +95,17 @@ impl Store for Program {
         Ok(self.ask(["rev-parse", "--quiet", "--verify", "--end-of-options", &peeled])?.map(CommitId))
     }
 
+    fn references(&self, prefixes: &[&str]) -> Result<Vec<(String, CommitId)>, Error> {
+        // without its last slash a prefix is a directory of refs to git, with it nothing
+        let below = prefixes.iter().map(|prefix| prefix.trim_end_matches('/'));
+        let call = self.git.call(["for-each-ref", "--format=%(refname) %(objectname)"]).args(below);
+        let listed = String::from_utf8_lossy(&call.run()?).into_owned();
+        let split = |line: &str| line.split_once(' ').map(|(name, at)| (name.to_owned(), CommitId(at.to_owned())));
+        let mut found: Vec<_> = listed.lines().filter_map(split).collect();
+        found.sort();
+        Ok(found)
+    }
+
     fn resolve(&self, rev: &str) -> Result<CommitId, Error> {
         let missing = || Error::NoSuchCommit { rev: rev.to_owned() };
         if rev.is_empty() {
@@ -150,6 +161,10 @@ impl Store for Program {
         let mut paths: Vec<_> = parts.iter().filter_map(path).collect();
         paths.dedup();
         Ok(paths.iter().map(|path| String::from_utf8_lossy(path).into_owned()).collect())
+    }
+
+    fn named(&self, name: &str) -> Result<Vec<Vec<u8>>, Error> {
+        self.git.call(["ls-files", "-z", "--", &format!(":(glob)**/{name}")]).limit(LONG).parts()
     }
 
     fn unwatched(&self) -> Result<Vec<(Vec<u8>, String)>, Error> {
