@@ -227,7 +227,11 @@ impl Checkout {
     fn missing_filter(&self) -> Result<Option<(String, String)>, Error> {
         let environment = self.git.environment();
         let missing = |filter: &String| {
-            self.filters.needed(filter).into_iter().find(|program| environment.program(program).is_none()).map(str::to_owned)
+            self.filters
+                .needed(filter)
+                .into_iter()
+                .find(|program| environment.program(program).is_none())
+                .map(str::to_owned)
         };
         let asked = self.filters_asked_for()?;
         Ok(asked.into_iter().find_map(|filter| missing(&filter).map(|program| (filter, program))))

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use super::{
     Error, Worktree, excludes,
     git::{Git, LONG},
+    seen::Looks,
     staging::Staging,
     store::Standing,
 };
@@ -48,6 +49,33 @@ impl Worktree {
     /// also where they are named. Done again, it gives the same commit.
     pub fn checkpoint(&self, request: &CheckpointRequest<'_>) -> Result<Option<CommitId>, Error> {
         crash::point("checkpoint.begun");
+        if let Some(paths) = request.paths {
+            return self.commit_paths(request, paths);
+        }
+        match self.looks_beside(request.parent) {
+            Looks::Same => Ok(None),
+            Looks::Differ(paths) => {
+                self.commit_paths(&CheckpointRequest { paths: Some(&paths), ..request.clone() }, &paths)
+            }
+            Looks::Unknown => {
+                // before git looks: what changes meanwhile is seen to differ next time
+                let seen = self.look();
+                self.forget();
+                let made = self.commit_changes(request)?;
+                self.remember(seen, made.as_ref().unwrap_or(request.parent));
+                Ok(made)
+            }
+        }
+    }
+
+    fn commit_paths(&self, request: &CheckpointRequest<'_>, paths: &[String]) -> Result<Option<CommitId>, Error> {
+        let looked = self.look_at(paths);
+        let made = self.commit_changes(request)?;
+        self.remember_paths(looked, request.parent, made.as_ref().unwrap_or(request.parent));
+        Ok(made)
+    }
+
+    fn commit_changes(&self, request: &CheckpointRequest<'_>) -> Result<Option<CommitId>, Error> {
         self.verify()?;
         let git = self.git()?;
         self.plain_index(&git, request.parent)?;

@@ -4,6 +4,7 @@
 //! Tracked files are never artefacts, and a rule of the repository (`!target/`) wins over the names that stand alone.
 
 use std::{
+    ffi::OsStr,
     io::Write,
     path::{Path, PathBuf},
 };
@@ -84,6 +85,11 @@ pub(super) fn beside(root: &Path, path: &Path) -> Option<PathBuf> {
         at.push(part);
     }
     None
+}
+
+/// Whether a path has the name of a project file that makes a directory beside it one of artefacts.
+pub(super) fn is_marker(path: &Path) -> bool {
+    BESIDE.iter().flat_map(|(_, markers)| *markers).any(|marker| path.file_name() == Some(OsStr::new(marker)))
 }
 
 /// Whether an untracked path is an artefact.

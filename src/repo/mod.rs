@@ -34,6 +34,7 @@ mod leftovers;
 mod restore;
 mod roll_back;
 pub mod scratch;
+mod seen;
 mod snapshot;
 mod staging;
 mod store;

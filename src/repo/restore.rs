@@ -18,6 +18,7 @@ impl Worktree {
     /// Makes index and files those of `commit`; untracked files go, and repositories inside. Ignored files and
     /// artefacts stay. The branch is not moved.
     pub fn restore(&self, commit: &CommitId) -> Result<(), Error> {
+        self.forget();
         self.verify()?;
         let git = self.git()?;
         self.plain_index(&git, commit)?;

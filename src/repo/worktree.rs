@@ -13,6 +13,7 @@ use super::{
     branch::TaskBranch,
     git::{Git, LONG},
     io_error,
+    seen::Memory,
     snapshot::is_snapshot_of,
     staging::{Staging, paths, shown},
     store::Store,
@@ -45,6 +46,7 @@ pub struct WorktreeSpec {
 pub struct Worktree {
     branch: TaskBranch,
     git_dir: PathBuf,
+    pub(super) memory: Memory,
 }
 
 impl Worktree {
@@ -79,7 +81,7 @@ impl Worktree {
         if !branch.path.is_dir() {
             return Ok(None);
         }
-        let worktree = Self { branch, git_dir: entry };
+        let worktree = Self { branch, git_dir: entry, memory: Memory::default() };
         let locks = ["index.lock", "HEAD.lock"].map(|name| worktree.git_dir.join(name));
         let of_branch = checkout.common_dir().join(format!("refs/heads/{}.lock", spec.branch));
         for lock in locks.into_iter().chain([of_branch]) {
@@ -164,7 +166,7 @@ impl Worktree {
 
     /// The checkout itself, on the task's branch.
     pub(super) fn in_checkout(branch: TaskBranch) -> Self {
-        Self { git_dir: branch.checkout.git_dir().to_owned(), branch }
+        Self { git_dir: branch.checkout.git_dir().to_owned(), branch, memory: Memory::default() }
     }
 
     pub(super) fn checkout(&self) -> &Checkout {
@@ -270,7 +272,7 @@ fn add(branch: &TaskBranch, options: &[&str], start: &str) -> Result<Worktree, E
     call.args(options).args([branch.path.as_os_str()]).args([start]).limit(LONG).run()?;
     match Entry::find(branch)? {
         Some(git_dir) => {
-            let worktree = Worktree { branch: branch.clone(), git_dir };
+            let worktree = Worktree { branch: branch.clone(), git_dir, memory: Memory::default() };
             worktree.verify()?;
             Ok(worktree)
         }

@@ -2,6 +2,7 @@
 
 mod ends;
 mod ground;
+mod looks;
 mod races;
 mod refused;
 mod rollback;

@@ -1,0 +1,316 @@
+//! What a working tree looked like when all that was in it was in a commit. Whether it still looks so is told by one
+//! look at the status of every file, without git, which costs a process and more.
+//!
+//! A file counts as unchanged if inode, mode, size and both its times are what they were; nobody can set the second
+//! time. What had changed within a clock's tick before the look is compared by its bytes: another change in the same
+//! tick would show no other time. Anything that is not as it was leads to git, which decides.
+
+use std::{
+    collections::HashMap,
+    ffi::OsStr,
+    fs,
+    io::Read,
+    os::unix::fs::MetadataExt,
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use super::{Worktree, excludes};
+use crate::domain::id::{CommitId, Hash};
+
+/// Trees with more files are left to git, which need not look into ignored directories.
+const MOST: usize = 30_000;
+/// The longest tick of a file system's clock (HZ=100), twice, in nanoseconds.
+const TICK: i128 = 20_000_000;
+/// Bytes of a file that is compared by its bytes.
+const SMALL: u64 = 1 << 20;
+
+/// A file's status, as far as a change shows in it.
+type Stamp = (u64, u32, u64, i128, i128);
+
+/// How many paths may differ for their looks to be enough.
+const FEW: usize = 100;
+
+/// What was seen. Cloned, it is the same.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Memory(Arc<Mutex<Option<Seen>>>);
+
+/// A working tree as it was.
+#[derive(Debug)]
+pub(super) struct Seen {
+    /// The commit that holds all of it.
+    at: CommitId,
+    files: HashMap<PathBuf, File>,
+    /// What git's answer depends on besides: index, HEAD, configuration, rules.
+    own: Vec<Option<Stamp>>,
+    /// The number of the last look.
+    look: u32,
+}
+
+/// A file as it was.
+#[derive(Debug)]
+pub(super) struct File {
+    stamp: Stamp,
+    /// Its bytes, if it had just changed.
+    fresh: Option<Hash>,
+    /// The number of the look that found it last.
+    found: u32,
+}
+
+/// What a look tells.
+#[derive(PartialEq, Eq, Debug)]
+pub(super) enum Looks {
+    /// All is as it was.
+    Same,
+    /// At most these paths are not, and how git stands to any other has not changed.
+    Differ(Vec<String>),
+    /// Ask git.
+    Unknown,
+}
+
+impl Worktree {
+    /// How the tree looks beside what it was when all of it was in `commit`.
+    pub(super) fn looks_beside(&self, commit: &CommitId) -> Looks {
+        let mut memory = self.memory.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let own = self.own_stamps();
+        match memory.as_mut().filter(|seen| seen.at == *commit && seen.own == own) {
+            Some(seen) => seen.compare(self.path()),
+            None => Looks::Unknown,
+        }
+    }
+
+    /// Looks, before git does: what changes later will not look so. None if this tree is not to be judged by looks.
+    pub(super) fn look(&self) -> Option<Seen> {
+        let (root, now) = (self.path(), now(self.path())?);
+        let mut files = HashMap::new();
+        let all = walk(root, |path, stamp| match File::new(root, path, stamp, now) {
+            Some(file) if files.len() < MOST => {
+                files.insert(path.to_owned(), file);
+                true
+            }
+            Some(_) | None => false,
+        });
+        all?.then(|| Seen { at: CommitId(String::new()), files, own: Vec::new(), look: 0 })
+    }
+
+    /// The same for some paths; none for one that is not there.
+    pub(super) fn look_at(&self, paths: &[String]) -> Option<Looked> {
+        let now = now(self.path())?;
+        let look = |path: &String| {
+            let path = PathBuf::from(path);
+            match self.path().join(&path).symlink_metadata() {
+                Ok(found) => Some((path.clone(), Some(File::new(self.path(), &path, stamp(&found), now)?))),
+                Err(_) => Some((path, None)),
+            }
+        };
+        paths.iter().map(look).collect()
+    }
+
+    /// From now on, what was seen is what `commit` holds.
+    pub(super) fn remember(&self, seen: Option<Seen>, commit: &CommitId) {
+        let own = self.own_stamps();
+        *self.memory.0.lock().unwrap_or_else(PoisonError::into_inner) =
+            seen.map(|seen| Seen { at: commit.clone(), own, ..seen });
+    }
+
+    /// What was seen at `parent` goes on at `commit`, with some paths as they were looked at.
+    pub(super) fn remember_paths(&self, looked: Option<Looked>, parent: &CommitId, commit: &CommitId) {
+        let mut memory = self.memory.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some((mut seen, looked)) = memory.take().filter(|seen| seen.at == *parent).zip(looked) else { return };
+        for (path, file) in looked {
+            match file {
+                Some(file) => seen.files.insert(path, file),
+                None => seen.files.remove(&path),
+            };
+        }
+        *memory = Some(Seen { at: commit.clone(), own: self.own_stamps(), ..seen });
+    }
+
+    /// Nothing is known of the files any more.
+    pub(super) fn forget(&self) {
+        *self.memory.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    fn own_stamps(&self) -> Vec<Option<Stamp>> {
+        let common = self.checkout().common_dir();
+        [
+            self.git_dir().join("index"),
+            self.git_dir().join("HEAD"),
+            self.git_dir().join("config.worktree"),
+            common.join("config"),
+            common.join("info/exclude"),
+            common.join("info/attributes"),
+            common.join("refs/heads").join(self.branch().name()),
+            self.path().join(".git"),
+        ]
+        .iter()
+        // in place, `.git` is a directory, whose times tell nothing
+        .map(|path| path.symlink_metadata().ok().filter(|found| !found.is_dir()).map(|found| stamp(&found)))
+        .collect()
+    }
+}
+
+/// Some paths, each with what is there.
+pub(super) type Looked = Vec<(PathBuf, Option<File>)>;
+
+impl Seen {
+    fn compare(&mut self, root: &Path) -> Looks {
+        self.look += 1;
+        let (files, look) = (&mut self.files, self.look);
+        let (mut known, mut differ) = (0, Vec::new());
+        let walked = walk(root, |path, stamp| {
+            match files.get_mut(path) {
+                Some(file) => {
+                    (file.found, known) = (look, known + 1);
+                    if !file.is(root, path, stamp) {
+                        differ.push(path.to_owned());
+                    }
+                }
+                None => differ.push(path.to_owned()),
+            }
+            differ.len() <= FEW
+        });
+        if walked != Some(true) {
+            return Looks::Unknown;
+        }
+        if known < files.len() {
+            differ.extend(
+                files.iter().filter(|(_, file)| file.found != look).map(|(path, _)| path.clone()).take(FEW + 1),
+            );
+        }
+        if differ.is_empty() {
+            return Looks::Same;
+        }
+        differ.sort();
+        let plain = differ.len() <= FEW
+            && differ.iter().all(|path| is_plain(root, path))
+            // a file where a directory was, or the other way round
+            && !differ.windows(2).any(|pair| pair[1].starts_with(&pair[0]));
+        let texts: Option<Vec<String>> = differ.iter().map(|path| path.to_str().map(str::to_owned)).collect();
+        texts.filter(|_| plain).map_or(Looks::Unknown, Looks::Differ)
+    }
+}
+
+/// Whether a change here changes nothing in how git stands to any other path: it is no file of rules, and in no
+/// repository of its own.
+fn is_plain(root: &Path, path: &Path) -> bool {
+    let name = path.file_name().map(OsStr::as_encoded_bytes).unwrap_or_default();
+    !name.starts_with(b".git")
+        && !excludes::is_marker(path)
+        && path.ancestors().skip(1).filter(|above| !above.as_os_str().is_empty()).all(|above| {
+            above.file_name() != Some(OsStr::new(".git")) && root.join(above).join(".git").symlink_metadata().is_err()
+        })
+}
+
+impl File {
+    /// None if it cannot be judged by its looks.
+    fn new(root: &Path, path: &Path, stamp: Stamp, now: i128) -> Option<Self> {
+        let (.., changed) = stamp;
+        let fresh = if changed + TICK > now { Some(bytes_of(&root.join(path))?) } else { None };
+        Some(Self { stamp, fresh, found: 0 })
+    }
+
+    fn is(&self, root: &Path, path: &Path, stamp: Stamp) -> bool {
+        self.stamp == stamp && self.fresh.as_ref().is_none_or(|hash| bytes_of(&root.join(path)).as_ref() == Some(hash))
+    }
+}
+
+/// Goes through everything below `root` that is no directory, save git's own, until `each` says no; whether it never
+/// did. None if something cannot be looked at.
+fn walk(root: &Path, mut each: impl FnMut(&Path, Stamp) -> bool) -> Option<bool> {
+    let mut directories = vec![PathBuf::new()];
+    while let Some(directory) = directories.pop() {
+        for entry in fs::read_dir(root.join(&directory)).ok()? {
+            let entry = entry.ok()?;
+            let path = directory.join(entry.file_name());
+            if entry.file_type().ok()?.is_dir() {
+                if path != Path::new(".git") {
+                    directories.push(path);
+                }
+            } else if path != Path::new(".git") && !each(&path, stamp(&entry.metadata().ok()?)) {
+                return Some(false);
+            }
+        }
+    }
+    Some(true)
+}
+
+fn stamp(found: &fs::Metadata) -> Stamp {
+    let time = |seconds: i64, nanos: i64| i128::from(seconds) * 1_000_000_000 + i128::from(nanos);
+    (
+        found.ino(),
+        found.mode(),
+        found.size(),
+        time(found.mtime(), found.mtime_nsec()),
+        time(found.ctime(), found.ctime_nsec()),
+    )
+}
+
+/// The bytes of a small file, or a link's target; none for anything else.
+fn bytes_of(path: &Path) -> Option<Hash> {
+    let found = path.symlink_metadata().ok()?;
+    if found.is_symlink() {
+        return Some(Hash::of(fs::read_link(path).ok()?.as_os_str().as_encoded_bytes()));
+    }
+    if !found.is_file() || found.len() > SMALL {
+        return None;
+    }
+    let mut bytes = Vec::new();
+    fs::File::open(path).ok()?.take(SMALL + 1).read_to_end(&mut bytes).ok()?;
+    (bytes.len() as u64 <= SMALL).then(|| Hash::of(&bytes))
+}
+
+/// The time by the clock that stamps the files of this directory, told by a file without a name; none where the file
+/// system has no such files.
+#[cfg(target_os = "linux")]
+fn now(directory: &Path) -> Option<i128> {
+    use rustix::fs::{Mode, OFlags, open};
+    let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
+    let file = fs::File::from(open(directory, flags, Mode::RUSR | Mode::WUSR).ok()?);
+    let (.., changed) = stamp(&file.metadata().ok()?);
+    Some(changed)
+}
+
+/// Not known.
+#[cfg(not(target_os = "linux"))]
+fn now(_directory: &Path) -> Option<i128> {
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    #[test]
+    fn what_had_just_changed_is_compared_by_its_bytes() {
+        let root = tempfile::tempdir().unwrap();
+        let (root, path) = (root.path(), Path::new("a"));
+        let write = |text: &str| {
+            fs::File::create(root.join(path)).and_then(|mut file| file.write_all(text.as_bytes())).unwrap();
+        };
+        write("one");
+        let stamp = stamp(&root.join(path).symlink_metadata().unwrap());
+        let (.., changed) = stamp;
+        let just = File::new(root, path, stamp, changed + 1).unwrap();
+        let long_ago = File::new(root, path, stamp, changed + TICK).unwrap();
+        assert!(just.is(root, path, stamp) && long_ago.is(root, path, stamp));
+        // as if the clock had not moved on
+        write("two");
+        assert!(!just.is(root, path, stamp) && long_ago.is(root, path, stamp));
+    }
+
+    #[test]
+    fn what_is_no_file_or_large_and_had_just_changed_is_not_judged() {
+        let root = tempfile::tempdir().unwrap();
+        fs::File::create(root.path().join("large")).unwrap().set_len(SMALL + 1).unwrap();
+        rustix::fs::mkfifoat(rustix::fs::CWD, root.path().join("pipe"), rustix::fs::Mode::RUSR).unwrap();
+        for name in ["large", "pipe"] {
+            let stamp = stamp(&root.path().join(name).symlink_metadata().unwrap());
+            let (.., changed) = stamp;
+            assert!(File::new(root.path(), Path::new(name), stamp, changed).is_none(), "{name}");
+            assert!(File::new(root.path(), Path::new(name), stamp, changed + TICK).is_some(), "{name}");
+        }
+    }
+}
