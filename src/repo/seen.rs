@@ -156,6 +156,7 @@ pub(super) type Looked = Vec<(PathBuf, Option<File>)>;
 impl Seen {
     fn compare(&mut self, root: &Path) -> Looks {
         self.look += 1;
+        let Some(now) = now(root) else { return Looks::Unknown };
         let (files, look) = (&mut self.files, self.look);
         let (mut known, mut differ) = (0, Vec::new());
         let walked = walk(root, |path, stamp| {
@@ -164,6 +165,8 @@ impl Seen {
                     (file.found, known) = (look, known + 1);
                     if !file.is(root, path, stamp) {
                         differ.push(path.to_owned());
+                    } else if !is_fresh(stamp, now) {
+                        file.fresh = None;
                     }
                 }
                 None => differ.push(path.to_owned()),
@@ -205,8 +208,7 @@ fn is_plain(root: &Path, path: &Path) -> bool {
 impl File {
     /// None if it cannot be judged by its looks.
     fn new(root: &Path, path: &Path, stamp: Stamp, now: i128) -> Option<Self> {
-        let (.., changed) = stamp;
-        let fresh = if changed + TICK > now { Some(bytes_of(&root.join(path))?) } else { None };
+        let fresh = if is_fresh(stamp, now) { Some(bytes_of(&root.join(path))?) } else { None };
         Some(Self { stamp, fresh, found: 0 })
     }
 
@@ -244,6 +246,11 @@ fn stamp(found: &fs::Metadata) -> Stamp {
         time(found.mtime(), found.mtime_nsec()),
         time(found.ctime(), found.ctime_nsec()),
     )
+}
+
+/// Whether a file had changed so shortly before `now` that another change might not show.
+fn is_fresh((.., changed): Stamp, now: i128) -> bool {
+    changed + TICK > now
 }
 
 /// The bytes of a small file, or a link's target; none for anything else.
