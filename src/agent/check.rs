@@ -112,6 +112,8 @@ async fn run_all(journal: &mut Journal, env: &Env<'_>, id: &CallId, commands: &[
             output_tail: output_tail.clone(),
             duration_ms: u64::try_from(output.duration.as_millis()).unwrap_or(u64::MAX),
         })?;
+        // the next one may run for long, and who watches wants to know which it is
+        journal.commit()?;
         if output.end == CommandEnd::TimedOut && time_left(journal).is_zero() {
             return Ok(Answered::new(
                 ResultStatus::NotRun,

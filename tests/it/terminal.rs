@@ -119,3 +119,17 @@ fn a_dumb_terminal_and_json_on_the_same_one_get_plain_lines() {
         assert!(run.stdout.contains("turn 2/30"), "{}", run.report());
     }
 }
+
+#[test]
+fn of_several_checks_the_one_that_runs_is_named() {
+    let env = TestEnvironment::new(
+        Wire::Chat,
+        vec![Step::call("write_file", json!({"path": "b.txt", "content": "b\n"})), Step::hand_back()],
+    );
+    env.set("TERM", "xterm-256color");
+    let checks = ["--check", "sleep 0.5; : first", "--check", "sleep 0.5; : second"];
+    let run = env.finish(env.start_on_terminal(&[&["delegate", "Make b.txt."], &checks[..]].concat()));
+    run.exits(0);
+    let at = |words: &str| run.stdout.find(words).unwrap_or_else(|| panic!("{words} never came:\n{}", run.report()));
+    assert!(at("running check 1 of 2: sleep 0.5; : first") < at("running check 2 of 2: sleep 0.5; : second"));
+}

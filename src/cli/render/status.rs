@@ -25,6 +25,8 @@ pub(super) struct Status {
     since: Instant,
     /// For how long it had been done when that was last told.
     told: Duration,
+    /// Checks of the current ending call that have run.
+    checked: usize,
     facts: Option<Facts>,
 }
 
@@ -40,7 +42,14 @@ struct Facts {
 impl Status {
     /// Before the first event.
     pub(super) fn new(now: Instant) -> Self {
-        Self { began: now, doing: Some("starting".to_owned()), since: now, told: Duration::ZERO, facts: None }
+        Self {
+            began: now,
+            doing: Some("starting".to_owned()),
+            since: now,
+            told: Duration::ZERO,
+            checked: 0,
+            facts: None,
+        }
     }
 
     /// Takes note of an event.
@@ -66,10 +75,10 @@ impl Status {
             EventKind::RequestEnded { retry_in_ms: Some(_), .. } => self.does("waiting to ask again", now),
             EventKind::IntentOpened { kind, .. } => match kind {
                 IntentKind::Command { command, .. } => self.does(&format!("running {}", first_line(command, 80)), now),
-                IntentKind::Check { .. } => match task.started.checks.as_slice() {
-                    [one] => self.does(&format!("running the check {}", first_line(one, 80)), now),
-                    many => self.does(&format!("running {} checks", many.len()), now),
-                },
+                IntentKind::Check { .. } => {
+                    self.checked = 0;
+                    self.checks(task, now);
+                }
                 IntentKind::Task
                 | IntentKind::FileEdit { .. }
                 | IntentKind::Squash { .. }
@@ -80,6 +89,10 @@ impl Status {
                 | IntentKind::Land(_)
                 | IntentKind::PutBack { .. } => self.doing = None,
             },
+            EventKind::CheckRan { .. } => {
+                self.checked += 1;
+                self.checks(task, now);
+            }
             EventKind::WorktreeReady { .. }
             | EventKind::SetupRan { .. }
             | EventKind::RequestEnded { .. }
@@ -94,9 +107,21 @@ impl Status {
             | EventKind::GateAnswered { .. }
             | EventKind::ToolResult(_)
             | EventKind::EndingAccepted { .. }
-            | EventKind::CheckRan { .. }
             | EventKind::TurnEnded { .. }
             | EventKind::Recovered { .. } => {}
+        }
+    }
+
+    /// The check that runs now, of those that are not behind it.
+    fn checks(&mut self, task: &Task, now: Instant) {
+        let all = &task.started.checks;
+        match all.get(self.checked) {
+            Some(line) => {
+                let which =
+                    if all.len() > 1 { format!(" {} of {}", self.checked + 1, all.len()) } else { String::new() };
+                self.does(&format!("running check{which}: {}", first_line(line, 80)), now);
+            }
+            None => self.doing = None,
         }
     }
 
