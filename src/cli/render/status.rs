@@ -117,9 +117,8 @@ impl Status {
         let all = &task.started.checks;
         match all.get(self.checked) {
             Some(line) => {
-                let which =
-                    if all.len() > 1 { format!(" {} of {}", self.checked + 1, all.len()) } else { String::new() };
-                self.does(&format!("running check{which}: {}", first_line(line, 80)), now);
+                let which = if all.len() > 1 { format!(" {}/{}", self.checked + 1, all.len()) } else { String::new() };
+                self.does(&format!("check{which}: {}", first_line(line, 80)), now);
             }
             None => self.doing = None,
         }
