@@ -139,7 +139,7 @@ fn script() -> Vec<Step> {
                 "hand_back",
                 note(
                     "mean.sh divides by the number of its arguments, not by 2, and prints 0 where there are none",
-                    "merge the branch; nothing is left to do",
+                    "nothing is left to do",
                 ),
             )],
         },

@@ -42,9 +42,14 @@ fn it_mends_a_bug_and_shows_branch_note_and_diff() {
     assert!(!git(&["log", "-p", branch]).is_empty());
     git(&["checkout", "--quiet", branch]);
     assert!(Command::new("sh").arg("test.sh").current_dir(&repo).status().unwrap().success());
-    let story = stdout.lines().find_map(|line| line.strip_prefix("story      nisse ")).unwrap();
-    let told = Command::new(env!("CARGO_BIN_EXE_nisse")).args(story.split(' ')).output().unwrap();
-    assert!(told.status.success(), "{}", String::from_utf8_lossy(&told.stderr));
+    git(&["checkout", "--quiet", "main"]);
+    assert!(!Command::new("sh").arg("test.sh").current_dir(&repo).status().unwrap().success());
+    for what in ["story      nisse ", "bring home nisse "] {
+        let line = stdout.lines().find_map(|line| line.strip_prefix(what)).unwrap();
+        let told = Command::new(env!("CARGO_BIN_EXE_nisse")).args(line.split(' ')).output().unwrap();
+        assert!(told.status.success(), "{}", String::from_utf8_lossy(&told.stderr));
+    }
+    assert!(Command::new("sh").arg("test.sh").current_dir(&repo).status().unwrap().success());
 }
 
 #[test]

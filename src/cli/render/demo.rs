@@ -49,12 +49,11 @@ pub fn after(manner: Manner, scratch: &Scratch, shown: &Shown) {
     if shown.result.exit == 7 {
         let _ = writeln!(text, "{}", again(task));
     }
-    let branch = shown.result.branch.as_deref().unwrap_or("--all");
-    let _ = write!(
-        text,
-        "look       git -C {repo} log -p {branch}\n\
-         story      nisse log -C {repo} --state-dir {state} {task}\n\
-         clean up   rm -rf {dir}"
-    );
+    let here = format!("-C {repo} --state-dir {state} {task}");
+    let _ = writeln!(text, "story      nisse log {here}");
+    if shown.result.branch.is_some() {
+        let _ = writeln!(text, "bring home nisse apply {here}");
+    }
+    let _ = write!(text, "clean up   rm -rf {dir}");
     data(manner, &text);
 }
