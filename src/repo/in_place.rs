@@ -14,7 +14,7 @@ use std::{
 };
 
 use super::{
-    Checkout, Error, Snapshot, TaskBranch, Worktree, WorktreeSpec,
+    ByOthers, Checkout, Error, Snapshot, TaskBranch, Worktree, WorktreeSpec,
     checkpoint::{Author, commit_tree},
     git::LONG,
     io_error,
@@ -242,15 +242,15 @@ impl TaskBranch {
     }
 
     /// Gives the checkout back: files, index and HEAD as they were. The task's branch stays. What somebody else changed
-    /// meanwhile is left as it is where the task did not touch it, and all of it is kept under a ref; gives those paths.
-    pub fn switch_back(&self, kept: &CommitId, snapshot: &CommitId) -> Result<Vec<String>, Error> {
+    /// meanwhile is left as it is where the task did not touch it, and all of it is kept under a ref.
+    pub fn switch_back(&self, kept: &CommitId, snapshot: &CommitId) -> Result<ByOthers, Error> {
         let checkout = &self.checkout;
         let was = checkout.kept(kept)?;
         if checkout.store().reference(&checkout.in_place_ref())?.as_ref() != Some(kept) {
             // done already, as far as it was this task's to do
-            return Ok(Vec::new());
+            return Ok(ByOthers::default());
         }
-        let mut by_others = Vec::new();
+        let mut by_others = ByOthers::default();
         if checkout.store().symbolic_head()?.as_deref() == Some(&*self.reference()) {
             checkout.refuse_index_lock()?;
             let worktree = Worktree::in_checkout(self.clone());

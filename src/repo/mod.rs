@@ -50,7 +50,7 @@ use std::{
 
 pub use apply::{Conflict, Plan, PlanRequest};
 pub use branch::{TaskBranch, branch_name, discarded_ref};
-pub use by_others::others_ref;
+pub use by_others::ByOthers;
 pub use carry::{Way, before_apply_ref};
 pub use checkout::{Checkout, git_version};
 pub use checkpoint::CheckpointRequest;

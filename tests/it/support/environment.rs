@@ -136,6 +136,28 @@ impl TestEnvironment {
         self
     }
 
+    /// Keeps the world as it is now, checkout and state directory, under a name.
+    pub(crate) fn keep(&self, name: &str) {
+        for place in ["checkout", "state"] {
+            self.copy(place, &format!("{place}-{name}"));
+        }
+    }
+
+    /// Makes the world what was kept under the name.
+    pub(crate) fn bring_back(&self, name: &str) {
+        for place in ["checkout", "state"] {
+            self.copy(&format!("{place}-{name}"), place);
+        }
+    }
+
+    /// Makes a place in the world's directory what another one is: its times too, since git compares them.
+    pub(crate) fn copy(&self, from: &str, to: &str) {
+        let (from, to) = (self.root().join(from), self.root().join(to));
+        let _ = fs::remove_dir_all(&to);
+        let copied = Command::new("cp").arg("-a").args([&from, &to]).status().expect("cp starts");
+        assert!(copied.success(), "cp -a {} {}", from.display(), to.display());
+    }
+
     /// Where log and worktrees are.
     pub(crate) fn state(&self) -> PathBuf {
         self.root().join("state")
