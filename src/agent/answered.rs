@@ -17,7 +17,7 @@ use crate::{
         id::{CallId, IntentId},
         task::Task,
     },
-    log::Journal,
+    log::{Journal, crash},
     repo::{CheckpointRequest, Worktree, found_ref},
 };
 
@@ -116,7 +116,9 @@ async fn take_back(journal: &mut Journal, env: &mut Env<'_>) -> Result<TakenBack
     };
     let (worktree, kept) = if let Some(worktree) = standing {
         let kept = worktree.keep_found(&head, seq, at_ms)?;
+        crash::point("roll_back.kept");
         branch.put_back(&head, &kept_at)?;
+        crash::point("roll_back.branch");
         (worktree, kept)
     } else {
         let elsewhere = branch.tip()?.is_some_and(|tip| tip != head);
@@ -125,6 +127,7 @@ async fn take_back(journal: &mut Journal, env: &mut Env<'_>) -> Result<TakenBack
         (again, elsewhere.then_some(kept_at))
     };
     worktree.restore(&head)?;
+    crash::point("roll_back.restored");
     env.worktree = Some(worktree);
     Ok(TakenBack::Done(kept))
 }

@@ -68,6 +68,7 @@ pub(super) async fn furnish(
         if !setup(journal, env, &line).await? {
             return Ok(Furnished::Stopped);
         }
+        crash::point("setup.ran");
         if !worktree.is_clean_at(at)? {
             worktree.restore(at)?;
         }

@@ -17,7 +17,7 @@ use crate::{
         next::Recovery,
         outcome::{Pause, one_line},
     },
-    log::Journal,
+    log::{Journal, crash},
     ports::host::FileKind,
     repo::{self, Worktree, WorktreeSpec},
 };
@@ -236,7 +236,11 @@ pub(super) async fn reopened(
     // the branch may be one commit of ours ahead
     let at = again.tip()?.unwrap_or_else(|| spec.start.clone());
     match place::furnish(journal, env, &again, &at).await? {
-        place::Furnished::Ready(_) => Ok(Some(again)),
+        place::Furnished::Ready(_) => {
+            again.stands()?;
+            crash::point("recreate.ready");
+            Ok(Some(again))
+        }
         place::Furnished::Stopped => {
             let cause = "stopped on request".to_owned();
             journal.push(EventKind::TaskPaused { pause: Pause::Stopped, cause })?;

@@ -18,7 +18,7 @@ use crate::{
         outcome::End,
         task::Task,
     },
-    log::Log,
+    log::{Log, crash},
     repo::{Checkout, IN_PLACE_REFS, TaskBranch, TaskRef, WorktreeSpec},
 };
 
@@ -160,7 +160,10 @@ pub fn fix(log: &Log, checkout: &Checkout, found: Vec<Leftover>) -> Vec<Leftover
             Removal::Lock(id) => log.remove_lock(*id).map_err(Error::from),
         };
         match done {
-            Ok(()) => one.state = State::Removed,
+            Ok(()) => {
+                crash::point("fix.removed");
+                one.state = State::Removed;
+            }
             Err(error) => {
                 one.state = State::Kept;
                 one.why = format!("it could not be removed: {error}");

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     domain::{event::EventKind, gate::Answer, id::TaskId, task::Task},
-    log::{self, Access, Journal, Log},
+    log::{self, Access, Journal, Log, crash},
 };
 
 /// The task to resume: the one that is named, else the only pending one of this checkout.
@@ -83,6 +83,7 @@ pub async fn resume(
         journal.push(EventKind::GateAnswered { answer })?;
         // the decision stands before anything follows from it
         journal.commit()?;
+        crash::point("answer.recorded");
     }
     match run(opened, &checkout, &proxy, &[proxy.token().clone()], journal, watch).await {
         Err(error) => Err(proxy::with_offers(&proxy, error).await),

@@ -9,9 +9,12 @@ use super::{
     git::LONG,
     staging::shown,
 };
-use crate::domain::{
-    apply::Advance,
-    id::{CommitId, TaskId},
+use crate::{
+    domain::{
+        apply::Advance,
+        id::{CommitId, TaskId},
+    },
+    log::crash,
 };
 
 /// How many files are held at once.
@@ -124,8 +127,9 @@ impl Checkout {
             match (pass, &to) {
                 (Pass::Take, None) => disk::take(self.root(), path)?,
                 (Pass::Put, Some(to)) => disk::put(self.root(), path, to, &temporary)?,
-                (Pass::Look, Some(_) | None) | (Pass::Take, Some(_)) | (Pass::Put, None) => {}
+                (Pass::Look, Some(_) | None) | (Pass::Take, Some(_)) | (Pass::Put, None) => continue,
             }
+            crash::point("file.moved");
         }
         Ok(against)
     }
@@ -201,11 +205,25 @@ impl Checkout {
         if !here || head.commit.as_ref() != Some(from) {
             return Err(Error::HeadMoved { base: Some(from.clone()), head: head.commit });
         }
-        self.git().call(["read-tree", "-i", "-m", &to.0]).limit(LONG).run()?;
-        // a file that needs a look is told by the status alone
-        self.git().call(["update-index", "-q", "--refresh"]).also_fine(1).limit(LONG).run()?;
+        self.move_index(from, to)?;
+        crash::point("advance.index");
         let name = format!("refs/heads/{branch}");
-        self.git().call(["update-ref", "-m", "nisse apply: fast-forward", &name, &to.0, &from.0]).run().map(drop)
+        self.git().call(["update-ref", "-m", "nisse apply: fast-forward", &name, &to.0, &from.0]).run()?;
+        crash::point("advance.branch");
+        Ok(())
+    }
+
+    /// Takes back what a fast-forward has done that has not come to its branch.
+    pub fn retreat(&self, advance: &Advance) -> Result<(), Error> {
+        self.move_index(&advance.to, &advance.from)
+    }
+
+    /// Makes the index hold what `to` has, where that differs from `from`; what else is staged stays. Done already, or
+    /// by half, it does the rest.
+    fn move_index(&self, from: &CommitId, to: &CommitId) -> Result<(), Error> {
+        self.git().call(["read-tree", "-i", "-m", &from.0, &to.0]).limit(LONG).run()?;
+        // a file that needs a look is told by the status alone
+        self.git().call(["update-index", "-q", "--refresh"]).also_fine(1).limit(LONG).run().map(drop)
     }
 }
 

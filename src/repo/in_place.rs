@@ -235,10 +235,12 @@ impl TaskBranch {
             }
         }
         self.unmark(kept)?;
-        match self.tip()? {
-            Some(tip) if tip == *snapshot => self.delete(&tip),
-            Some(_) | None => Ok(()),
+        crash::point("undo.marked");
+        if let Some(tip) = self.tip()?.filter(|tip| tip == snapshot) {
+            self.delete(&tip)?;
         }
+        crash::point("undo.branch");
+        Ok(())
     }
 
     /// Gives the checkout back: files, index and HEAD as they were. The task's branch stays. What somebody else changed

@@ -17,9 +17,12 @@ use super::{
     staging::{Staging, paths, shown},
     store::Store,
 };
-use crate::domain::{
-    checkout::Isolation,
-    id::{CommitId, TaskId},
+use crate::{
+    domain::{
+        checkout::Isolation,
+        id::{CommitId, TaskId},
+    },
+    log::crash,
 };
 
 /// From this many bytes on (about a thousand entries) an index tells of a tree that is checked out in parallel.
@@ -53,7 +56,8 @@ impl Worktree {
     pub fn create(checkout: &Checkout, spec: &WorktreeSpec) -> Result<Self, Error> {
         let branch = TaskBranch::new(checkout, spec)?;
         clear_branch(&branch, &spec.start, || remove(&branch))?;
-        add(&branch, &["-b", &spec.branch, "--no-track"], &spec.start.0).inspect_err(|_| {
+        let options = ["-b", &spec.branch, "--no-track"];
+        add(&branch, &reason(branch.task), &options, &spec.start.0).inspect_err(|_| {
             // half of a worktree is worth nothing; what cannot be removed now is removed by the next attempt
             let _ = clear_branch(&branch, &spec.start, || remove(&branch));
         })
@@ -68,15 +72,32 @@ impl Worktree {
         }
         refuse_elsewhere(&branch)?;
         remove(&branch)?;
-        add(&branch, &[], &spec.branch)
+        crash::point("recreate.removed");
+        let again = add(&branch, &unfinished(branch.task), &[], &spec.branch)?;
+        crash::point("recreate.added");
+        Ok(again)
     }
 
-    /// Finds the worktree again; none if it is gone. Its git files are put back where something changed them, and locks
+    /// Marks a worktree that was made again as one that stands: from now on what is in it may be somebody's work.
+    pub fn stands(&self) -> Result<(), Error> {
+        let lock = self.git_dir.join("locked");
+        let put = || -> std::io::Result<()> {
+            let mut new = tempfile::NamedTempFile::new_in(&self.git_dir)?;
+            writeln!(new, "{}", reason(self.branch.task))?;
+            new.as_file().sync_all()?;
+            new.persist(&lock)?;
+            Ok(())
+        };
+        put().map_err(io_error("write", &lock))
+    }
+
+    /// Finds the worktree again; none if it is gone, or was made again by half. Its git files are put back where something changed them, and locks
     /// that a killed git left in it are removed, so nothing of this task's may be at work in it.
     pub fn open(checkout: &Checkout, spec: &WorktreeSpec) -> Result<Option<Self>, Error> {
         let branch = TaskBranch::new(checkout, spec)?;
         let Some(entry) = Entry::find(&branch)? else { return Ok(None) };
-        if !branch.path.is_dir() {
+        let half_made = read_line(&entry.join("locked")) == Some(unfinished(branch.task));
+        if half_made || !branch.path.is_dir() {
             return Ok(None);
         }
         let worktree = Self { branch, git_dir: entry };
@@ -214,7 +235,7 @@ impl Entry {
         for found in listing {
             let entry = found.map_err(io_error("list", &all))?.path();
             let lock = read_line(&entry.join("locked"));
-            let ours = lock.as_deref() == Some(&*reason(branch.task));
+            let ours = lock.as_ref().is_some_and(|lock| is_lock_of(branch.task, lock));
             let registered = read_line(&entry.join("gitdir")).map(PathBuf::from);
             let here = match registered.as_deref().and_then(Path::parent) {
                 Some(directory) => directory == branch.path,
@@ -247,7 +268,8 @@ pub(super) fn registered(common_dir: &Path) -> Result<Vec<TaskWorktree>, Error> 
     let mut found = Vec::new();
     for entry in listing {
         let entry = entry.map_err(io_error("list", &all))?.path();
-        let task = read_line(&entry.join("locked")).and_then(|lock| lock.strip_prefix("nisse ")?.parse().ok());
+        let lock = read_line(&entry.join("locked"));
+        let task = lock.and_then(|lock| lock.strip_prefix("nisse ")?.split(' ').next()?.parse().ok());
         let path = read_line(&entry.join("gitdir")).and_then(|line| Some(Path::new(&line).parent()?.to_owned()));
         found.extend(task.zip(path).map(|(task, path)| TaskWorktree { task, path }));
     }
@@ -259,11 +281,20 @@ fn reason(task: TaskId) -> String {
     format!("nisse {task}")
 }
 
-/// `git worktree add`, of a new branch or of the branch itself.
-fn add(branch: &TaskBranch, options: &[&str], start: &str) -> Result<Worktree, Error> {
+/// The same while it is made again: a killed attempt leaves half the files, and they are not somebody's deletions.
+fn unfinished(task: TaskId) -> String {
+    format!("{} (being made again)", reason(task))
+}
+
+fn is_lock_of(task: TaskId, lock: &str) -> bool {
+    lock == reason(task) || lock == unfinished(task)
+}
+
+/// `git worktree add`, of a new branch or of the branch itself, locked with these words.
+fn add(branch: &TaskBranch, reason: &str, options: &[&str], start: &str) -> Result<Worktree, Error> {
     let checkout = &branch.checkout;
     let big = checkout.git_dir().join("index").metadata().is_ok_and(|found| found.len() >= BIG_INDEX);
-    let mut call = checkout.git().call(["worktree", "add", "--quiet", "--lock", "--reason", &reason(branch.task)]);
+    let mut call = checkout.git().call(["worktree", "add", "--quiet", "--lock", "--reason", reason]);
     if big {
         call = call.setting("checkout.workers", "0");
     }
@@ -347,8 +378,10 @@ pub(super) fn remove(branch: &TaskBranch) -> Result<(), Error> {
         return Err(Error::Foreign { what: shown(path), why });
     }
     remove_tree(path)?;
+    crash::point("remove.directory");
     if let Some(entry) = entry {
         remove_tree(&entry)?;
+        crash::point("remove.entry");
         // as git does; others may still have theirs
         let _ = fs::remove_dir(branch.checkout.common_dir().join("worktrees"));
     }

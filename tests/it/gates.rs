@@ -9,6 +9,11 @@ use crate::support::{Script, Step, TestEnvironment, Wire, wait_until};
 
 /// A task whose process was killed while a command ran that had changed files; with the task's first gate.
 fn cut_in_a_command(wire: Wire) -> (TestEnvironment, Value, tempfile::TempDir) {
+    cut_in_a_command_with(wire, "worktree")
+}
+
+/// The same of a task that works there.
+pub(crate) fn cut_in_a_command_with(wire: Wire, isolation: &str) -> (TestEnvironment, Value, tempfile::TempDir) {
     let scratch = tempfile::tempdir().unwrap();
     let began = scratch.path().join("began");
     let line = format!("echo half >> a.txt; echo half > half.txt; : > {}; sleep 600", began.display());
@@ -18,7 +23,9 @@ fn cut_in_a_command(wire: Wire) -> (TestEnvironment, Value, tempfile::TempDir) {
         Step::hand_back(),
     ]);
     let env = TestEnvironment::new(wire, script);
-    let running = env.start(&["delegate", "--json", "Do it."]);
+    // in place, HEAD goes away and comes back, which its reflog tells
+    env.person_will_change(".git/logs/HEAD");
+    let running = env.start(&["delegate", "--json", "--isolation", isolation, "Do it."]);
     assert!(wait_until(Duration::from_mins(2), || began.exists()), "the command did not begin");
     running.signal(Signal::KILL);
     env.finish(running);

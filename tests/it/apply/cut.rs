@@ -70,9 +70,10 @@ fn events(env: &TestEnvironment, task: TaskId) -> Vec<Event> {
     Log::open(&env.state(), Access::Read).unwrap().unwrap().events(task, 0).unwrap()
 }
 
-const LINE: &str = "echo task >> a.txt; echo b > b.txt; rm gone.txt; chmod +x run.sh; echo more >> run.sh";
+/// A file of each kind of change.
+pub(crate) const LINE: &str = "echo task >> a.txt; echo b > b.txt; rm gone.txt; chmod +x run.sh; echo more >> run.sh";
 
-fn arranged(env: &TestEnvironment) {
+pub(crate) fn arranged(env: &TestEnvironment) {
     env.checkout.write("gone.txt", "g\n").write("run.sh", "true\n").commit("files");
 }
 

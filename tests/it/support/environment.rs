@@ -5,13 +5,14 @@
 
 use std::{
     cell::{Cell, RefCell},
+    collections::BTreeMap,
     fs,
     path::{Path, PathBuf},
     process::{Command, Stdio},
     thread,
 };
 
-use super::{Checkout, Fingerprint, Run, Script, Server, Wire, process::Running, server::TOKEN};
+use super::{Checkout, Fingerprint, Run, Script, Server, Wire, inspect::Memory, process::Running, server::TOKEN};
 
 /// The moment at which the clock stands still: 2026-11-29, 00:00 UTC.
 const CLOCK_MS: &str = "1795910400000";
@@ -28,6 +29,8 @@ pub(crate) struct TestEnvironment {
     may_add: RefCell<Vec<String>>,
     runs: RefCell<Vec<Run>>,
     started: Cell<u32>,
+    /// How many were started when a world was kept, and what the proxy had been asked.
+    kept: RefCell<BTreeMap<String, (u32, Memory)>>,
 }
 
 impl TestEnvironment {
@@ -65,6 +68,7 @@ impl TestEnvironment {
             may_add: RefCell::default(),
             runs: RefCell::default(),
             started: Cell::default(),
+            kept: RefCell::default(),
         }
     }
 
@@ -141,19 +145,26 @@ impl TestEnvironment {
         for place in ["checkout", "state"] {
             self.copy(place, &format!("{place}-{name}"));
         }
+        self.kept.borrow_mut().insert(name.to_owned(), (self.started.get(), self.server.memory()));
     }
 
-    /// Makes the world what was kept under the name.
+    /// Makes the world what was kept under the name; the runs to come get the ids that they got then.
     pub(crate) fn bring_back(&self, name: &str) {
         for place in ["checkout", "state"] {
             self.copy(&format!("{place}-{name}"), place);
         }
+        let (started, memory) = self.kept.borrow()[name].clone();
+        self.started.set(started);
+        self.server.remember(memory);
     }
 
     /// Makes a place in the world's directory what another one is: its times too, since git compares them.
     pub(crate) fn copy(&self, from: &str, to: &str) {
         let (from, to) = (self.root().join(from), self.root().join(to));
         let _ = fs::remove_dir_all(&to);
+        if !from.exists() {
+            return;
+        }
         let copied = Command::new("cp").arg("-a").args([&from, &to]).status().expect("cp starts");
         assert!(copied.success(), "cp -a {} {}", from.display(), to.display());
     }
