@@ -68,7 +68,10 @@ fn by_a_fast_forward() {
 #[test]
 fn by_a_fast_forward_and_taken_back() {
     let (env, task) = handed_back(arranged, LINE);
-    Case::new(&env, &["apply", "--json", &task]).then(&["apply", "--json", &task, "--abort"]).takes_back().at(FILES);
+    Case::new(&env, &["apply", "--json", &task])
+        .then(&["apply", "--json", &task, "--abort"])
+        .takes_back()
+        .at(&[FILES, FORWARD].concat());
 }
 
 #[test]
