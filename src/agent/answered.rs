@@ -8,6 +8,7 @@ use super::{
     env::{Answered, Env, head},
     place,
     recover::{abandoned, in_place, reopened, settled},
+    switch,
 };
 use crate::{
     domain::{
@@ -51,6 +52,29 @@ pub(super) fn keep_call(
             .to_owned();
     env.answer(journal, call, Answered { status: ResultStatus::Failed, content, checkpoint, seen: None })?;
     settled(journal, intent)
+}
+
+/// Abandons an interrupted call of a task that is given up. A checkout gets what it may have done taken away, which is
+/// kept aside: it would look like the person's own otherwise, and stay there.
+pub(super) fn give_call_up(journal: &mut Journal, env: &Env<'_>, intent: IntentId) -> Result<(), Error> {
+    let task = journal.task();
+    let mut cause = "the task was given up".to_owned();
+    if task.started.isolation == Isolation::InPlace
+        && let Some(Decision { seq, at_ms, .. }) = task.decision
+    {
+        let head = head(task)?;
+        let at = place::branch(task, env, &head)?.beyond(&head)?.unwrap_or(head);
+        // on another branch there is nothing of it
+        if let Some(here) = Worktree::open_in_place(env.checkout, &place::spec(task, &at), &switch::kept(task)?)?
+            && let Some(kept) = here.keep_found(&at, seq, at_ms)?
+        {
+            crash::point("drop.kept");
+            here.restore(&at)?;
+            cause =
+                format!("the task was given up; what was in the checkout beyond its last checkpoint is kept at {kept}");
+        }
+    }
+    abandoned(journal, intent, &cause)
 }
 
 /// Makes branch and worktree what the log says, where no call is open.

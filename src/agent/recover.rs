@@ -43,7 +43,7 @@ async fn recover_intent(journal: &mut Journal, env: &mut Env<'_>, intent: &Inten
         return settled(journal, id);
     }
     if journal.task().given_up() && intent.kind.call().is_some() {
-        return abandoned(journal, id, "the task was given up");
+        return answered::give_call_up(journal, env, id);
     }
     match (&intent.kind, journal.task().answer()) {
         (IntentKind::FileEdit { call, .. } | IntentKind::Command { call, .. }, Some(Answer::Rollback)) => {

@@ -75,6 +75,13 @@ pub(super) fn give_back(
         );
         journal.push(EventKind::Recovered { cause, checkpoint: None })?;
     }
+    if let Some(kept) = by_others.unfinished {
+        let cause = format!(
+            "the checkout was taken off the task's branch by hand and holds something else by now; the unfinished work \
+             that was in it before the task is kept at {kept}"
+        );
+        journal.push(EventKind::Recovered { cause, checkpoint: None })?;
+    }
     Ok(())
 }
 

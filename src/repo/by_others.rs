@@ -6,9 +6,10 @@ use super::{
     Error, Worktree,
     checkpoint::{Author, commit_tree},
     git::LONG,
+    roll_back::found_as,
     staging::{Staging, paths, scratch, shown},
 };
-use crate::domain::id::{CommitId, TaskId};
+use crate::domain::id::CommitId;
 
 /// What somebody else changed in a checkout while a task worked in it.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
@@ -17,12 +18,8 @@ pub struct ByOthers {
     pub paths: Vec<String>,
     /// The refs under which their state is kept.
     pub kept: Vec<String>,
-}
-
-/// Where that is kept; a giving back that was cut off, with more changed after it, keeps that too.
-fn others_ref(task: TaskId, number: usize) -> String {
-    let more = if number == 1 { String::new() } else { format!("-{number}") };
-    format!("refs/nisse/found/{task}/by-others{more}")
+    /// The ref that keeps the unfinished work of before the task, where it could not be put back.
+    pub unfinished: Option<String>,
 }
 
 impl Worktree {
@@ -47,7 +44,8 @@ impl Worktree {
         let mut kept = Vec::new();
         let mut new = of_others.clone();
         for number in 1.. {
-            let name = others_ref(self.branch().task, number);
+            // one that was cut off, with more changed after it, keeps that too
+            let name = found_as(self.branch().task, "by-others", number);
             let Some(earlier) = self.checkout().store().reference(&name)? else {
                 if !new.is_empty() {
                     self.checkout().git().call(["update-ref", &name, &found.0]).run()?;
@@ -64,7 +62,7 @@ impl Worktree {
         }
         of_others.sort_unstable();
         of_others.dedup();
-        let by_others = ByOthers { paths: of_others.iter().map(|path| shown(path)).collect(), kept };
+        let by_others = ByOthers { paths: of_others.iter().map(|path| shown(path)).collect(), kept, unfinished: None };
         if left.is_empty() {
             return Ok((snapshot.clone(), by_others));
         }

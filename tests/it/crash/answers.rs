@@ -27,6 +27,15 @@ const DROPPED_IN_PLACE: &[&str] = &[
 const NEVER_STOOD: &[&str] = &["answer.recorded", "drop.cleared"];
 const UNDONE: &[&str] = &["undo.marked", "undo.branch"];
 
+/// In a checkout, what the command did is not left to its person.
+#[test]
+fn given_up_after_a_command_that_was_cut_off() {
+    let (env, gated, _scratch) = cut_in_a_command_with(Wire::Chat, "in-place");
+    let task = gated["task"].as_str().unwrap();
+    Case::new(&env, &["drop", "--json", task]).at(&["answer.recorded", "drop.kept", "back.opened", "back.files"]);
+    assert_eq!(env.checkout.git(&["status", "--porcelain"]), "");
+}
+
 /// A task that rests, with something in its tree that no checkpoint has.
 fn with_loose_file(isolation: &str) -> (TestEnvironment, String) {
     let (env, rests) = resting(isolation, |env| {
