@@ -5,7 +5,7 @@
 
 use super::{
     Error, act,
-    env::{Answered, Env, head},
+    env::{Answered, Env, head, record_repairs},
     place,
     recover::{abandoned, in_place, reopened, settled},
     switch,
@@ -151,6 +151,7 @@ async fn take_back(journal: &mut Journal, env: &mut Env<'_>) -> Result<TakenBack
         (again, elsewhere.then_some(kept_at))
     };
     worktree.restore(&head)?;
+    record_repairs(journal, &worktree)?;
     crash::point("roll_back.restored");
     env.worktree = Some(worktree);
     Ok(TakenBack::Done(kept))

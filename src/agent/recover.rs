@@ -4,7 +4,7 @@
 
 use super::{
     Error, act, answered, apply,
-    env::{Env, head},
+    env::{Env, head, record_repairs},
     place, switch,
 };
 use crate::{
@@ -194,6 +194,7 @@ async fn stands(journal: &mut Journal, env: &mut Env<'_>) -> Result<bool, Error>
         Isolation::InPlace => in_place(journal, env, &spec)?,
     };
     let Some(opened) = opened else { return Ok(false) };
+    record_repairs(journal, &opened)?;
     let task = journal.task();
     let tip = opened.tip()?;
     // a checkpoint that the log does not name yet carries the open call in its trailers

@@ -39,6 +39,7 @@ mod staging;
 mod store;
 mod submodules;
 mod three_way;
+mod tie;
 pub mod workspace;
 mod worktree;
 

@@ -1,11 +1,13 @@
 //! The task's own directory: made, found again, looked after, taken away.
 
 use std::{
+    collections::BTreeSet,
     ffi::OsStr,
     fs,
     io::{ErrorKind, Write},
     os::unix::{ffi::OsStrExt, fs::PermissionsExt},
     path::{Path, PathBuf},
+    sync::{Arc, Mutex},
 };
 
 use super::{
@@ -48,6 +50,7 @@ pub struct WorktreeSpec {
 pub struct Worktree {
     branch: TaskBranch,
     git_dir: PathBuf,
+    pub(super) repairs: Arc<Mutex<BTreeSet<&'static str>>>,
 }
 
 impl Worktree {
@@ -100,7 +103,7 @@ impl Worktree {
         if half_made || !branch.path.is_dir() {
             return Ok(None);
         }
-        let worktree = Self { branch, git_dir: entry };
+        let worktree = Self::at(branch, entry);
         let locks = ["index.lock", "HEAD.lock"].map(|name| worktree.git_dir.join(name));
         let of_branch = checkout.common_dir().join(format!("refs/heads/{}.lock", spec.branch));
         for lock in locks.into_iter().chain([of_branch]) {
@@ -108,6 +111,10 @@ impl Worktree {
         }
         worktree.verify()?;
         Ok(Some(worktree))
+    }
+
+    fn at(branch: TaskBranch, git_dir: PathBuf) -> Self {
+        Self { branch, git_dir, repairs: Arc::default() }
     }
 
     /// Its directory.
@@ -125,42 +132,6 @@ impl Worktree {
     /// The commit at the tip of its branch; none if the branch is gone.
     pub fn tip(&self) -> Result<Option<CommitId>, Error> {
         self.branch.tip()
-    }
-
-    /// Puts back what ties the directory to its branch: its `.git` file, and HEAD in its entry. Says whether either
-    /// had been changed.
-    pub fn verify(&self) -> Result<bool, Error> {
-        let mut changed = false;
-        if self.branch.isolation == Isolation::Worktree {
-            changed = self.verify_tie()?;
-        }
-        let reference = format!("refs/heads/{}", self.branch.name);
-        if self.symbolic_head()?.as_ref() != Some(&reference) {
-            self.git()?.call(["symbolic-ref", "HEAD", &reference]).run()?;
-            changed = true;
-        }
-        Ok(changed)
-    }
-
-    /// The `.git` file of a directory of its own.
-    fn verify_tie(&self) -> Result<bool, Error> {
-        let file = self.path().join(".git");
-        let expected = format!("gitdir: {}\n", self.git_dir.display());
-        if read_file(&file).as_ref() != Some(&expected) {
-            if file.is_dir() && !file.is_symlink() {
-                remove_tree(&file)?;
-            }
-            let put = || -> std::io::Result<()> {
-                let mut new = tempfile::NamedTempFile::new_in(self.path())?;
-                new.write_all(expected.as_bytes())?;
-                new.as_file().set_permissions(fs::Permissions::from_mode(0o644))?;
-                new.persist(&file)?;
-                Ok(())
-            };
-            put().map_err(io_error("put back", &file))?;
-            return Ok(true);
-        }
-        Ok(false)
     }
 
     /// Whether its files are those of `commit`; ignored ones and artefacts don't count.
@@ -185,7 +156,8 @@ impl Worktree {
 
     /// The checkout itself, on the task's branch.
     pub(super) fn in_checkout(branch: TaskBranch) -> Self {
-        Self { git_dir: branch.checkout.git_dir().to_owned(), branch }
+        let git_dir = branch.checkout.git_dir().to_owned();
+        Self::at(branch, git_dir)
     }
 
     pub(super) fn checkout(&self) -> &Checkout {
@@ -194,15 +166,6 @@ impl Worktree {
 
     pub(super) fn git_dir(&self) -> &Path {
         &self.git_dir
-    }
-
-    /// The ref that its HEAD stands for; none where that cannot be read, as after a command's work.
-    fn symbolic_head(&self) -> Result<Option<String>, Error> {
-        if self.checkout().formats().refs_in_files {
-            let line = read_line(&self.git_dir.join("HEAD"));
-            return Ok(line.and_then(|line| line.strip_prefix("ref: ").map(str::to_owned)));
-        }
-        self.store().symbolic_head()
     }
 
     pub(super) fn store(&self) -> Box<dyn Store> {
@@ -301,8 +264,10 @@ fn add(branch: &TaskBranch, reason: &str, options: &[&str], start: &str) -> Resu
     call.args(options).args([branch.path.as_os_str()]).args([start]).limit(LONG).run()?;
     match Entry::find(branch)? {
         Some(git_dir) => {
-            let worktree = Worktree { branch: branch.clone(), git_dir };
+            let worktree = Worktree::at(branch.clone(), git_dir);
             worktree.verify()?;
+            // as git was configured to make them
+            let _ = worktree.take_repairs();
             Ok(worktree)
         }
         None => Err(Error::Unreadable { action: "worktree".to_owned(), answer: "it made no entry".to_owned() }),
@@ -397,13 +362,13 @@ fn is_left_over(branch: &TaskBranch) -> bool {
 }
 
 /// A small file's text; none if there is no such regular file (to read a pipe would take for ever).
-fn read_file(path: &Path) -> Option<String> {
+pub(super) fn read_file(path: &Path) -> Option<String> {
     path.symlink_metadata().ok().filter(fs::Metadata::is_file)?;
     fs::read_to_string(path).ok()
 }
 
 /// The first line of a small file; none if there is no such file.
-fn read_line(path: &Path) -> Option<String> {
+pub(super) fn read_line(path: &Path) -> Option<String> {
     read_file(path)?.lines().next().map(str::to_owned)
 }
 

@@ -96,6 +96,7 @@ impl Status {
             | EventKind::EndingAccepted { .. }
             | EventKind::CheckRan { .. }
             | EventKind::TurnEnded { .. }
+            | EventKind::WorktreeRepaired { .. }
             | EventKind::Recovered { .. } => {}
         }
     }
