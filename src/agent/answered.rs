@@ -15,11 +15,11 @@ use crate::{
         checkout::Isolation,
         event::{EventKind, ResultStatus},
         gate::{Answer, Decision},
-        id::{CallId, IntentId},
+        id::{CallId, CommitId, IntentId},
         task::Task,
     },
     log::{Journal, crash},
-    repo::{CheckpointRequest, Worktree, found_ref},
+    repo::{Checkout, CheckpointRequest, TaskBranch, Worktree, found_ref},
 };
 
 /// Rolls back what an interrupted call did, and answers it so.
@@ -112,6 +112,22 @@ pub(super) fn keep(journal: &mut Journal, env: &Env<'_>) -> Result<(), Error> {
 pub(super) fn kept_call(task: &Task) -> Option<CallId> {
     let decision = task.decision.filter(|decision| decision.answer == Answer::Keep)?;
     Some(CallId(format!("p{:08}", decision.seq)))
+}
+
+/// What is there beyond the last checkpoint: that, and a commit of the files as they are. None if that is nothing.
+pub fn beyond(task: &Task, checkout: &Checkout, at_ms: u64) -> Result<Option<(CommitId, CommitId)>, Error> {
+    let head = head(task)?;
+    let spec = place::spec(task, &head);
+    let standing = match spec.isolation {
+        Isolation::Worktree => Worktree::open(checkout, &spec)?,
+        Isolation::InPlace => Worktree::open_in_place(checkout, &spec, &switch::kept(task)?)?,
+    };
+    let tip = TaskBranch::new(checkout, &spec)?.tip()?.unwrap_or_else(|| head.clone());
+    let found = match standing {
+        Some(worktree) => worktree.hold(&tip, at_ms)?.unwrap_or(tip),
+        None => tip,
+    };
+    Ok((found != head).then_some((head, found)))
 }
 
 /// What came of going back to the last checkpoint.

@@ -121,3 +121,50 @@ fn a_branch_that_was_moved_or_deleted_is_put_back_where_the_log_says() {
         assert_eq!(env.on_branch(&result, "b.txt").unwrap(), b"b\n");
     }
 }
+
+/// On a terminal, whoever resumes is shown what is there, and asked.
+#[test]
+fn on_a_terminal_the_person_is_asked() {
+    let question = "What becomes of it?";
+    // the last of four is where the question begins; one down is the first
+    for (keys, code, words) in [
+        ("\r", 6, "--rollback, --keep or --drop"),
+        ("\u{1b}", 6, "--rollback, --keep or --drop"),
+        ("\u{3}", 6, "--rollback, --keep or --drop"),
+        ("j\r", 0, "handback"),
+        ("jj\r", 0, "handback"),
+        ("k\r", 0, "dropped"),
+    ] {
+        let (env, gated, _scratch) = cut_in_a_command(Wire::Chat);
+        let (task, worktree) = (gated["task"].as_str().unwrap(), gated["worktree"].as_str().unwrap());
+        env.set("TERM", "xterm-256color");
+        let run = env.run_with_keys(&["resume"], &[(question, keys)]);
+        run.exits(code);
+        for shown in ["echo half", "half.txt", "+half", question, words] {
+            assert!(run.stdout.contains(shown), "{keys:?}: {shown:?} is not shown\n{}", run.report());
+        }
+        let shown = env.run(&["log", "--json", task]).json().remove(0)["events"].to_string();
+        let decided =
+            ["rollback", "keep", "drop"].into_iter().find(|answer| shown.contains(&format!("\"answer\":\"{answer}\"")));
+        match (keys, decided) {
+            ("j\r", Some("rollback")) | ("jj\r", Some("keep")) | ("k\r", Some("drop")) => {}
+            (_, None) if code == 6 => {
+                assert_eq!(
+                    fs::read(format!("{worktree}/half.txt")).unwrap(),
+                    b"half\n",
+                    "{keys:?}: something was touched"
+                );
+            }
+            _ => panic!("{keys:?} decided {decided:?}\n{}", run.report()),
+        }
+    }
+}
+
+#[test]
+fn whoever_wants_no_questions_gets_none() {
+    for options in [&["--no-input"][..], &["--json"]] {
+        let (env, _gated, _scratch) = cut_in_a_command(Wire::Chat);
+        let run = env.finish(env.start_on_terminal(&[&["resume"], options].concat()));
+        assert!(!run.exits(6).stdout.contains("What becomes"), "{}", run.report());
+    }
+}

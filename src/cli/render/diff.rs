@@ -36,8 +36,8 @@ fn document(found: &TaskDiff) -> serde_json::Value {
     })
 }
 
-/// Lines in colour, without what would steer a terminal, and without the bytes of binary files.
-fn readable(patch: &str) -> String {
+/// The patch in colour, without what would steer a terminal, and without the bytes of binary files.
+pub(super) fn readable(patch: &str) -> String {
     let mut text = String::new();
     let mut binary = false;
     for line in patch.split_terminator('\n') {

@@ -7,12 +7,18 @@ use std::{
     cell::{Cell, RefCell},
     collections::BTreeMap,
     fs,
+    io::Write as _,
     path::{Path, PathBuf},
     process::{Command, Stdio},
     thread,
 };
 
-use super::{Checkout, Fingerprint, Run, Script, Server, Wire, inspect::Memory, process::Running, server::TOKEN};
+use super::{
+    Checkout, Fingerprint, Run, Script, Server, Wire,
+    inspect::Memory,
+    process::{DEADLINE, Running, wait_until},
+    server::TOKEN,
+};
 
 /// The moment at which the clock stands still: 2026-11-29, 00:00 UTC.
 const CLOCK_MS: &str = "1795910400000";
@@ -220,6 +226,31 @@ impl TestEnvironment {
         let mut command = self.command("script", &["--quiet", "--return", "--command", &line, "/dev/null"]);
         command.stdin(Stdio::null());
         Running::start(command, line)
+    }
+
+    /// Runs `nisse` on a terminal at which somebody sits: each time that the screen shows the words, they press the keys.
+    pub(crate) fn run_with_keys(&self, arguments: &[&str], typed: &[(&str, &str)]) -> Run {
+        self.begin();
+        let line = self.shown(arguments);
+        let screen = self.root().join("screen");
+        let _ = fs::remove_file(&screen);
+        let at = screen.to_str().expect("a path in UTF-8");
+        let mut command = self.command("script", &["--quiet", "--return", "--flush", "--command", &line, at]);
+        command.stdin(Stdio::piped());
+        let mut running = Running::start(command, line);
+        let mut keyboard = running.keyboard();
+        let mut seen = 0;
+        for (words, keys) in typed {
+            let shown = || String::from_utf8_lossy(&fs::read(&screen).unwrap_or_default()).into_owned();
+            let place = || shown().get(seen..).and_then(|rest| rest.find(words));
+            wait_until(DEADLINE, || place().is_some() || running.is_over());
+            let Some(found) = place() else { break };
+            seen += found + words.len();
+            keyboard.write_all(keys.as_bytes()).and_then(|()| keyboard.flush()).expect("a terminal that takes keys");
+        }
+        let run = self.finish(running);
+        drop(keyboard);
+        run
     }
 
     /// Starts `nisse` in the checkout after this line of shell, as one that sets limits.
