@@ -8,6 +8,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Error;
@@ -26,9 +27,10 @@ use crate::{
 const KEPT_MS: u64 = 30 * 24 * 60 * 60 * 1000;
 
 /// Something that was left behind.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 pub struct Leftover {
     /// `worktree`, `branch`, `ref`, `lock`, `task`.
+    #[schemars(extend("enum" = ["worktree", "branch", "ref", "lock", "task"]))]
     pub kind: &'static str,
     /// A path or a ref.
     pub name: String,
@@ -43,7 +45,7 @@ pub struct Leftover {
 }
 
 /// How something that was left behind stands.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
     /// Nothing is lost with it.
