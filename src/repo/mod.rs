@@ -186,6 +186,14 @@ pub enum Error {
         /// The paths.
         paths: Vec<String>,
     },
+    /// A fast-forward that was begun cannot come to its end, nor be taken back.
+    #[error("the fast-forward of {branch} was cut off, and cannot be finished: {why}")]
+    NotForward {
+        /// The branch.
+        branch: String,
+        /// What is in its way.
+        why: String,
+    },
     /// A commit of the person's was refused.
     #[error("no commit was made: {why}")]
     NotCommitted {

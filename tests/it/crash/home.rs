@@ -159,3 +159,41 @@ fn what_is_committed_meanwhile_is_no_hindrance() {
         }
     }
 }
+
+/// A fast-forward whose branch has moved on meanwhile is none any more: it says so, goes back, and comes as files.
+#[test]
+fn a_fast_forward_whose_branch_moved_on_goes_back_and_comes_as_files() {
+    for point in ["file.moved#2", "advance.index"] {
+        let (env, task) = handed_back(arranged, LINE);
+        env.set("CRASHPOINT", point).run(&["apply", "--json", &task]);
+        env.set("CRASHPOINT", "");
+        env.checkout.write("mine.txt", "m\n").git(&["add", "mine.txt"]);
+        env.checkout.git(&["commit", "--quiet", "--message", "mine", "--", "mine.txt"]);
+        let refused = env.run(&["apply", "--json", &task]);
+        let error = refused.exits(6).json().pop().unwrap()["error"].clone();
+        assert!(error["hint"].as_str().unwrap().contains("--abort"), "{}", refused.report());
+        env.run(&["apply", "--json", &task, "--abort"]).exits(0);
+        assert_eq!(env.checkout.git(&["status", "--porcelain"]), "", "{point}");
+        let brought = env.run(&["apply", "--json", &task]).exits(0).json().pop().unwrap();
+        assert_eq!(brought["how"], "files", "{point}");
+        assert_eq!(env.checkout.git(&["log", "-1", "--format=%s"]), "mine");
+        env.changed_paths();
+    }
+}
+
+#[test]
+fn a_fast_forward_into_whose_files_something_was_staged_says_so() {
+    let (env, task) = handed_back(arranged, LINE);
+    env.set("CRASHPOINT", "file.moved#4").run(&["apply", "--json", &task]);
+    env.set("CRASHPOINT", "");
+    env.checkout.write("b.txt", "mine\n").git(&["add", "b.txt"]);
+    env.checkout.write("b.txt", "b\n");
+    let refused = env.run(&["apply", "--json", &task]);
+    let error = refused.exits(6).json().pop().unwrap()["error"].clone();
+    assert_eq!(error["kind"], "apply_changed");
+    assert!(error["message"].as_str().unwrap().contains("b.txt"), "{}", refused.report());
+    env.checkout.git(&["reset", "--quiet", "--", "b.txt"]);
+    env.run(&["apply", "--json", &task]).exits(0);
+    assert_eq!(env.checkout.git(&["status", "--porcelain"]), "");
+    env.changed_paths();
+}
