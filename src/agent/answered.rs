@@ -5,20 +5,21 @@
 
 use super::{
     Error, act,
-    env::{Answered, Env, head},
+    env::{Answered, Env, head, record_repairs},
     place,
     recover::{abandoned, in_place, reopened, settled},
+    switch,
 };
 use crate::{
     domain::{
         checkout::Isolation,
         event::{EventKind, ResultStatus},
         gate::{Answer, Decision},
-        id::{CallId, IntentId},
+        id::{CallId, CommitId, IntentId},
         task::Task,
     },
-    log::Journal,
-    repo::{CheckpointRequest, Worktree, found_ref},
+    log::{Journal, crash},
+    repo::{Checkout, CheckpointRequest, TaskBranch, Worktree, found_ref},
 };
 
 /// Rolls back what an interrupted call did, and answers it so.
@@ -51,6 +52,29 @@ pub(super) fn keep_call(
             .to_owned();
     env.answer(journal, call, Answered { status: ResultStatus::Failed, content, checkpoint, seen: None })?;
     settled(journal, intent)
+}
+
+/// Abandons an interrupted call of a task that is given up. A checkout gets what it may have done taken away, which is
+/// kept aside: it would look like the person's own otherwise, and stay there.
+pub(super) fn give_call_up(journal: &mut Journal, env: &Env<'_>, intent: IntentId) -> Result<(), Error> {
+    let task = journal.task();
+    let mut cause = "the task was given up".to_owned();
+    if task.started.isolation == Isolation::InPlace
+        && let Some(Decision { seq, at_ms, .. }) = task.decision
+    {
+        let head = head(task)?;
+        let at = place::branch(task, env, &head)?.beyond(&head)?.unwrap_or(head);
+        // on another branch there is nothing of it
+        if let Some(here) = Worktree::open_in_place(env.checkout, &place::spec(task, &at), &switch::kept(task)?)?
+            && let Some(kept) = here.keep_found(&at, seq, at_ms)?
+        {
+            crash::point("drop.kept");
+            here.restore(&at)?;
+            cause =
+                format!("the task was given up; what was in the checkout beyond its last checkpoint is kept at {kept}");
+        }
+    }
+    abandoned(journal, intent, &cause)
 }
 
 /// Makes branch and worktree what the log says, where no call is open.
@@ -90,6 +114,22 @@ pub(super) fn kept_call(task: &Task) -> Option<CallId> {
     Some(CallId(format!("p{:08}", decision.seq)))
 }
 
+/// What is there beyond the last checkpoint: that, and a commit of the files as they are. None if that is nothing.
+pub fn beyond(task: &Task, checkout: &Checkout, at_ms: u64) -> Result<Option<(CommitId, CommitId)>, Error> {
+    let head = head(task)?;
+    let spec = place::spec(task, &head);
+    let standing = match spec.isolation {
+        Isolation::Worktree => Worktree::open(checkout, &spec)?,
+        Isolation::InPlace => Worktree::open_in_place(checkout, &spec, &switch::kept(task)?)?,
+    };
+    let tip = TaskBranch::new(checkout, &spec)?.tip()?.unwrap_or_else(|| head.clone());
+    let found = match standing {
+        Some(worktree) => worktree.hold(&tip, at_ms)?.unwrap_or(tip),
+        None => tip,
+    };
+    Ok((found != head).then_some((head, found)))
+}
+
 /// What came of going back to the last checkpoint.
 enum TakenBack {
     /// It is done; what was there is kept under this ref, if anything was.
@@ -116,7 +156,9 @@ async fn take_back(journal: &mut Journal, env: &mut Env<'_>) -> Result<TakenBack
     };
     let (worktree, kept) = if let Some(worktree) = standing {
         let kept = worktree.keep_found(&head, seq, at_ms)?;
+        crash::point("roll_back.kept");
         branch.put_back(&head, &kept_at)?;
+        crash::point("roll_back.branch");
         (worktree, kept)
     } else {
         let elsewhere = branch.tip()?.is_some_and(|tip| tip != head);
@@ -125,6 +167,8 @@ async fn take_back(journal: &mut Journal, env: &mut Env<'_>) -> Result<TakenBack
         (again, elsewhere.then_some(kept_at))
     };
     worktree.restore(&head)?;
+    record_repairs(journal, &worktree)?;
+    crash::point("roll_back.restored");
     env.worktree = Some(worktree);
     Ok(TakenBack::Done(kept))
 }

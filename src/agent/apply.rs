@@ -12,9 +12,11 @@ use crate::{
         intent::{IntentKind, Status},
         task::{Ready, Task},
     },
-    log::Journal,
+    log::{Journal, crash},
     repo::{self, Checkout, Plan, PlanRequest, Way},
 };
+
+const TAKEN_BACK: &str = "taken back, as the person decided";
 
 /// What came of it.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -41,6 +43,7 @@ pub fn apply(journal: &mut Journal, checkout: &Checkout, manner: Manner) -> Resu
         };
         let Some(id) = next else { return Ok(brought(journal.task(), any)) };
         any = true;
+        crash::point("apply.opened");
         go_on(journal, checkout, id)?;
     }
 }
@@ -89,19 +92,28 @@ pub fn put_back(journal: &mut Journal, checkout: &Checkout) -> Result<Option<Vec
             Some(_) | None => return Err(Error::Bug("what is put back has no plan")),
         },
         Standing::Begun(id) => match journal.task().intent(id).map(|intent| intent.kind.clone()) {
+            Some(IntentKind::Apply { advance: Some(advance), .. })
+                if checkout.base()?.commit.as_ref() == Some(&advance.to) =>
+            {
+                // it came to its end after all
+                go_on(journal, checkout, id)?;
+                return Ok(None);
+            }
             Some(IntentKind::Apply { plan, .. }) => plan,
             Some(IntentKind::Land(Landing { plan, merge, parent, .. })) => {
-                if checkout.base()?.commit != parent {
-                    // it was made after all
+                if checkout.base()?.commit == parent {
+                    if let Some(other) = merge {
+                        checkout.abort_merge(&other)?;
+                    }
+                    abandon(journal, id, TAKEN_BACK)?;
+                } else {
                     go_on(journal, checkout, id)?;
+                }
+                if journal.task().intent(id).is_some_and(|landing| landing.status == Status::Settled) {
+                    // it was made after all
                     return Ok(None);
                 }
-                if let Some(other) = merge {
-                    checkout.abort_merge(&other)?;
-                }
-                let cause = "taken back, as the person decided".to_owned();
-                journal.push(EventKind::IntentAbandoned { intent: id, cause })?;
-                journal.commit()?;
+                crash::point("put_back.unlanded");
                 let Some(plan) = plan else { return Ok(Some(Vec::new())) };
                 plan
             }
@@ -118,9 +130,8 @@ pub fn put_back(journal: &mut Journal, checkout: &Checkout) -> Result<Option<Vec
         | Standing::Committed { .. }
         | Standing::Applied { .. } => act::open(journal, IntentKind::PutBack { plan: plan.clone() })?,
     };
-    let left = checkout.carry(journal.task().id, &plan, Way::Back)?;
-    taken_back(journal, id, &plan)?;
-    Ok(Some(left))
+    crash::point("put_back.opened");
+    take_back(journal, checkout, id, &plan).map(Some)
 }
 
 /// Does what an intent stands for; done already, or by half, it does the rest.
@@ -139,27 +150,32 @@ pub(super) fn go_on(journal: &mut Journal, checkout: &Checkout, id: IntentId) ->
     match task.intent(id).map(|intent| intent.kind.clone()) {
         Some(IntentKind::Apply { plan, before, advance, .. }) => {
             checkout.hold_plan(task_id, &plan, first.then_some(&before))?;
+            crash::point("apply.held");
             checkout.carry(task_id, &plan, Way::Forth)?;
             if let Some(advance) = advance {
                 checkout.advance(&advance)?;
             }
         }
         Some(IntentKind::Land(landing)) => {
-            if let Err(error) = checkout.land(task_id, &landing) {
-                if matches!(error, repo::Error::NotCommitted { .. }) {
-                    let cause = error.to_string();
-                    journal.push(EventKind::IntentAbandoned { intent: id, cause })?;
-                    journal.commit()?;
+            match checkout.land(task_id, &landing) {
+                Ok(_) => {}
+                // the person has committed something else meanwhile: it is made on top of that
+                Err(repo::Error::HeadMoved { .. }) => {
+                    return abandon(journal, id, "HEAD is elsewhere by now, and the commit was not made");
                 }
-                return Err(error.into());
+                Err(error @ repo::Error::NotCommitted { .. }) => {
+                    abandon(journal, id, &error.to_string())?;
+                    return Err(error.into());
+                }
+                Err(error) => return Err(error.into()),
             }
         }
         Some(IntentKind::PutBack { plan }) => {
-            checkout.carry(task_id, &plan, Way::Back)?;
-            return taken_back(journal, id, &plan);
+            return take_back(journal, checkout, id, &plan).map(drop);
         }
         Some(_) | None => return Err(Error::Bug("an intent was to be gone on with that brings nothing home")),
     }
+    crash::point("apply.done");
     journal.push(EventKind::IntentSettled { intent: id })?;
     journal.commit()?;
     Ok(())
@@ -273,18 +289,28 @@ fn is_first(task: &Task) -> bool {
     !since.into_iter().any(|one| matches!(one.kind, IntentKind::Land(_)) && one.status == Status::Settled)
 }
 
-fn taken_back(journal: &mut Journal, id: IntentId, plan: &CommitId) -> Result<(), Error> {
-    let begun: Vec<IntentId> = journal
-        .task()
-        .pending_intents()
-        .filter(|one| matches!(&one.kind, IntentKind::Apply { plan: of, .. } if of == plan))
-        .map(|one| one.id)
-        .collect();
-    for intent in begun {
-        let cause = "taken back, as the person decided".to_owned();
-        journal.push(EventKind::IntentAbandoned { intent, cause })?;
+/// Takes a plan back, and with it the application that was begun. Gives the paths that were left alone.
+fn take_back(journal: &mut Journal, checkout: &Checkout, id: IntentId, plan: &CommitId) -> Result<Vec<String>, Error> {
+    let begun = journal.task().pending_intents().find_map(|one| {
+        let IntentKind::Apply { plan: of, advance, .. } = &one.kind else { return None };
+        (of == plan).then(|| (one.id, advance.clone()))
+    });
+    let left = checkout.carry(journal.task().id, plan, Way::Back)?;
+    if let Some((_, Some(advance))) = &begun {
+        checkout.retreat(advance)?;
+        crash::point("put_back.index");
+    }
+    crash::point("put_back.done");
+    if let Some((intent, _)) = begun {
+        journal.push(EventKind::IntentAbandoned { intent, cause: TAKEN_BACK.to_owned() })?;
     }
     journal.push(EventKind::IntentSettled { intent: id })?;
+    journal.commit()?;
+    Ok(left)
+}
+
+fn abandon(journal: &mut Journal, intent: IntentId, cause: &str) -> Result<(), Error> {
+    journal.push(EventKind::IntentAbandoned { intent, cause: cause.to_owned() })?;
     journal.commit()?;
     Ok(())
 }

@@ -45,6 +45,9 @@ impl Env<'_> {
 
     /// Records the answer to a call, masked.
     pub(super) fn answer(&self, journal: &mut Journal, call: &CallId, answer: Answered) -> Result<(), Error> {
+        if let Some(worktree) = &self.worktree {
+            record_repairs(journal, worktree)?;
+        }
         journal.push(EventKind::ToolResult(ToolResult {
             call: call.clone(),
             status: answer.status,
@@ -54,6 +57,15 @@ impl Env<'_> {
         }))?;
         Ok(())
     }
+}
+
+/// Records that what ties the worktree to its branch had to be put back, where it had to be.
+pub(super) fn record_repairs(journal: &mut Journal, worktree: &Worktree) -> Result<(), Error> {
+    let what = worktree.take_repairs();
+    if !what.is_empty() {
+        journal.push(EventKind::WorktreeRepaired { what })?;
+    }
+    Ok(())
 }
 
 /// An answer to a call, before it is masked and recorded.

@@ -68,12 +68,32 @@ pub(super) async fn furnish(
         if !setup(journal, env, &line).await? {
             return Ok(Furnished::Stopped);
         }
-        if !worktree.is_clean_at(at)? {
-            worktree.restore(at)?;
-        }
+        crash::point("setup.ran");
+        notices.extend(clear_up(journal.task(), journal.clock().civil_ms(), worktree, at)?);
         crash::point("prepare.setup");
     }
     Ok(Furnished::Ready(notices))
+}
+
+/// Takes away what a setup left beside ignored files. In a checkout its person may have changed something meanwhile,
+/// and nobody can tell which is whose: all of it is kept, and this says where.
+pub(super) fn clear_up(task: &Task, at_ms: u64, worktree: &Worktree, at: &CommitId) -> Result<Option<String>, Error> {
+    let changed = worktree.changed_since(at)?;
+    if changed.is_empty() {
+        return Ok(None);
+    }
+    let kept = match task.started.isolation {
+        Isolation::InPlace => worktree.keep_as("setup", at, at_ms)?,
+        Isolation::Worktree => None,
+    };
+    worktree.restore(at)?;
+    let names = changed.iter().take(10).cloned().collect::<Vec<_>>().join(", ");
+    Ok(kept.map(|kept| {
+        format!(
+            "while the setup ran, it or somebody else changed {names}; that was taken back, and what was there is kept at \
+             {kept}"
+        )
+    }))
 }
 
 /// Runs the setup command and records how it went. False: the person asked to stop. A failure is an error: the task

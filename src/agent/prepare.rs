@@ -6,7 +6,7 @@ use std::path::Path;
 use super::{
     Error,
     env::Env,
-    place::{Furnished, furnish, spec},
+    place::{Furnished, clear_up, furnish, spec},
     switch,
 };
 use crate::{
@@ -49,12 +49,19 @@ pub(super) async fn prepare(journal: &mut Journal, env: &mut Env<'_>) -> Result<
         Err(error) => {
             // in place, the person has the checkout back before they read why; else nothing is in their way
             if switched.is_some() && journal.task().ready.is_none() {
-                worktree.restore(&snapshot.commit)?;
-                switch::take_back(journal, env)?;
+                give_back(journal, env, &worktree, &snapshot)?;
             }
             Err(error)
         }
     }
+}
+
+/// Gives a checkout back that did not become fit for work.
+fn give_back(journal: &mut Journal, env: &Env<'_>, worktree: &Worktree, snapshot: &Snapshot) -> Result<(), Error> {
+    if let Some(cause) = clear_up(journal.task(), journal.clock().civil_ms(), worktree, &snapshot.commit)? {
+        journal.push(EventKind::Recovered { cause, checkpoint: None })?;
+    }
+    switch::take_back(journal, env)
 }
 
 /// Makes the worktree fit for work and records that it stands.
@@ -70,8 +77,7 @@ async fn stand(
         Furnished::Ready(more) => notices.extend(more),
         Furnished::Stopped => {
             if switched.is_some() {
-                worktree.restore(&snapshot.commit)?;
-                switch::take_back(journal, env)?;
+                give_back(journal, env, worktree, snapshot)?;
             }
             return Ok(());
         }

@@ -4,7 +4,7 @@
 
 use super::{
     Error, act, answered, apply,
-    env::{Env, head},
+    env::{Env, head, record_repairs},
     place, switch,
 };
 use crate::{
@@ -17,7 +17,7 @@ use crate::{
         next::Recovery,
         outcome::{Pause, one_line},
     },
-    log::Journal,
+    log::{Journal, crash},
     ports::host::FileKind,
     repo::{self, Worktree, WorktreeSpec},
 };
@@ -43,7 +43,7 @@ async fn recover_intent(journal: &mut Journal, env: &mut Env<'_>, intent: &Inten
         return settled(journal, id);
     }
     if journal.task().given_up() && intent.kind.call().is_some() {
-        return abandoned(journal, id, "the task was given up");
+        return answered::give_call_up(journal, env, id);
     }
     match (&intent.kind, journal.task().answer()) {
         (IntentKind::FileEdit { call, .. } | IntentKind::Command { call, .. }, Some(Answer::Rollback)) => {
@@ -194,6 +194,7 @@ async fn stands(journal: &mut Journal, env: &mut Env<'_>) -> Result<bool, Error>
         Isolation::InPlace => in_place(journal, env, &spec)?,
     };
     let Some(opened) = opened else { return Ok(false) };
+    record_repairs(journal, &opened)?;
     let task = journal.task();
     let tip = opened.tip()?;
     // a checkpoint that the log does not name yet carries the open call in its trailers
@@ -236,7 +237,11 @@ pub(super) async fn reopened(
     // the branch may be one commit of ours ahead
     let at = again.tip()?.unwrap_or_else(|| spec.start.clone());
     match place::furnish(journal, env, &again, &at).await? {
-        place::Furnished::Ready(_) => Ok(Some(again)),
+        place::Furnished::Ready(_) => {
+            again.stands()?;
+            crash::point("recreate.ready");
+            Ok(Some(again))
+        }
         place::Furnished::Stopped => {
             let cause = "stopped on request".to_owned();
             journal.push(EventKind::TaskPaused { pause: Pause::Stopped, cause })?;

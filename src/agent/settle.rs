@@ -110,6 +110,7 @@ fn clear_unready(journal: &mut Journal, env: &Env<'_>) -> Result<(), Error> {
         let cause = format!("what the task left could not be removed: {error}");
         journal.push(EventKind::Recovered { cause, checkpoint: None })?;
     }
+    crash::point("drop.cleared");
     Ok(())
 }
 
@@ -126,6 +127,7 @@ fn keep_all(journal: &Journal, env: &Env<'_>) -> Result<CommitId, Error> {
         && worktree.tip()?.as_ref() == Some(&tip)
     {
         worktree.keep_found(&tip, decision.seq, decision.at_ms)?;
+        crash::point("drop.kept");
     }
     Ok(tip)
 }

@@ -13,7 +13,7 @@ use crate::{
         task::Task,
     },
     log::{Journal, crash},
-    repo::{Snapshot, Worktree, others_ref},
+    repo::{Snapshot, Worktree},
 };
 
 /// Keeps what the checkout is, and puts it onto the task's branch. The intent is settled when the worktree is ready.
@@ -66,12 +66,19 @@ pub(super) fn give_back(
     snapshot: &CommitId,
 ) -> Result<(), Error> {
     let by_others = place::branch(journal.task(), env, snapshot)?.switch_back(kept, snapshot)?;
-    if !by_others.is_empty() {
+    if !by_others.paths.is_empty() {
         let cause = format!(
             "somebody else changed files meanwhile: {}; what the task did not touch is left as it is, and all of it is \
              under {}",
-            by_others.join(", "),
-            others_ref(journal.task().id)
+            by_others.paths.join(", "),
+            by_others.kept.join(", ")
+        );
+        journal.push(EventKind::Recovered { cause, checkpoint: None })?;
+    }
+    if let Some(kept) = by_others.unfinished {
+        let cause = format!(
+            "the checkout was taken off the task's branch by hand and holds something else by now; the unfinished work \
+             that was in it before the task is kept at {kept}"
         );
         journal.push(EventKind::Recovered { cause, checkpoint: None })?;
     }

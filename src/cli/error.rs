@@ -227,7 +227,7 @@ fn repo_kind(error: &repo::Error) -> (&'static str, u8) {
         repo::Error::NoGit { .. } | repo::Error::OldGit { .. } => ("no_git", ENVIRONMENT),
         repo::Error::NoSuchCommit { .. } => ("no_such_commit", CONFIGURATION),
         repo::Error::Conflicts { .. } => ("apply_conflict", GATED),
-        repo::Error::Between { .. } => ("apply_changed", GATED),
+        repo::Error::Between { .. } | repo::Error::NotForward { .. } => ("apply_changed", GATED),
         repo::Error::NotCommitted { .. } => ("not_committed", GATED),
         repo::Error::Foreign { .. } => ("name_taken", ENVIRONMENT),
         repo::Error::HeadMoved { .. } | repo::Error::BranchMoved { .. } | repo::Error::Unsteady { .. } => {

@@ -93,7 +93,8 @@ pub(super) const RESUME: &str = "\
 Decisions:
   Where it is not known how far a command came before nisse died, or the files
   are not what the log says, the task rests with exit 6, and nothing is
-  touched. Then one of these says how it goes on:
+  touched. On a terminal you are shown what is there, and asked. Elsewhere one
+  of these says how it goes on:
   --rollback  branch and files go back to the last checkpoint; what was there
               is kept under refs/nisse/found; ignored files stay as they are
   --keep      what is in the worktree becomes a checkpoint

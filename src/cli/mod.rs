@@ -15,7 +15,7 @@ use clap::Parser as _;
 
 use self::{
     args::{Args, Command},
-    render::{Manner, progress::Progress, result},
+    render::{Manner, ask, progress::Progress, result},
 };
 use crate::{
     agent::env::Stopper,
@@ -29,7 +29,7 @@ use crate::{
         run::Watch,
         settings::Environment,
     },
-    domain::{checkout::Isolation, id::TaskId},
+    domain::{checkout::Isolation, gate::Answer, id::TaskId},
 };
 
 /// Parses, resolves, dispatches, renders; returns the exit status.
@@ -96,8 +96,15 @@ async fn dispatch(args: &Args, manner: Manner) -> Result<u8, commands::Error> {
                 render::say(manner, "nothing is pending in this checkout");
                 return Ok(0);
             };
-            let work = |watch| resume::resume(&opened, id, task.answer(), watch);
-            Ok(told(manner, &watched(manner, result::go_on, work).await?))
+            let mut answer = task.answer();
+            loop {
+                let work = |watch| resume::resume(&opened, id, answer, watch);
+                let result = watched(manner, result::go_on, work).await?;
+                answer = decided(args, manner, &opened, &result)?;
+                if answer.is_none() {
+                    return Ok(told(manner, &result));
+                }
+            }
         }
         Command::Apply(asked) => {
             let opened = open(args)?;
@@ -214,12 +221,29 @@ fn chosen(args: &Args, manner: Manner, choice: Choice) -> Result<Option<TaskId>,
         Choice::Task(id) => Ok(Some(id)),
         Choice::Several(tasks) => {
             let ids = tasks.iter().map(|task| task.id).collect();
-            if args.common.no_input || manner.json || !render::can_ask() {
+            if !may_ask(args, manner) {
                 return Err(commands::Error::Several(ids));
             }
-            Ok(Some(render::ask_which(&tasks).ok_or(commands::Error::Several(ids))?))
+            Ok(Some(ask::which(&tasks).ok_or(commands::Error::Several(ids))?))
         }
     }
+}
+
+/// What the person decides about the files of a task that waits for it; none if it does not, or nobody decides.
+fn decided(
+    args: &Args,
+    manner: Manner,
+    opened: &Opened,
+    result: &TaskResult,
+) -> Result<Option<Answer>, commands::Error> {
+    if result.answers.is_empty() || !may_ask(args, manner) {
+        return Ok(None);
+    }
+    Ok(ask::about_files(manner, result, resume::found(opened, result.task)?.as_ref()))
+}
+
+fn may_ask(args: &Args, manner: Manner) -> bool {
+    !args.common.no_input && !manner.json && ask::can_ask()
 }
 
 fn open(args: &Args) -> Result<Opened, commands::Error> {

@@ -1,9 +1,15 @@
 //! SIGINT, SIGTERM and SIGHUP: the first asks the work to stop, the second stops the process at once.
 
-use std::time::Duration;
+use std::{
+    sync::{Mutex, PoisonError},
+    time::Duration,
+};
 
 use serde_json::json;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::{
+    signal::unix::{SignalKind, signal},
+    task::AbortHandle,
+};
 
 use super::{
     error::ErrorObject,
@@ -18,6 +24,9 @@ const LAST_WORDS: Duration = Duration::from_secs(1);
 /// Exit status of a stop.
 const STOPPED: u8 = 7;
 
+/// Who listens. They do so until the next: a question may be asked in between.
+static LISTENING: Mutex<Option<AbortHandle>> = Mutex::new(None);
+
 /// Listens from now on. `way_on` is what is said of a task that is left in the middle.
 pub(super) fn listen(
     stopper: Stopper,
@@ -28,7 +37,7 @@ pub(super) fn listen(
     let heard = |kind| signal(kind).map_err(|source| commands::Error::Signals { source });
     let (mut interrupt, mut terminate, mut hangup) =
         (heard(SignalKind::interrupt())?, heard(SignalKind::terminate())?, heard(SignalKind::hangup())?);
-    tokio::spawn(async move {
+    let listening = tokio::spawn(async move {
         let mut any = async || {
             tokio::select! {
                 _ = interrupt.recv() => {}
@@ -47,6 +56,11 @@ pub(super) fn listen(
         }
         leave(manner, progress, way_on).await;
     });
+    // one at a time: whatever was worked on before has ended
+    let earlier = LISTENING.lock().unwrap_or_else(PoisonError::into_inner).replace(listening.abort_handle());
+    if let Some(earlier) = earlier {
+        earlier.abort();
+    }
     Ok(())
 }
 

@@ -204,6 +204,9 @@ fn on_repo(error: &repo::Error) -> Option<&'static str> {
         repo::Error::Between { .. } => {
             Some("put them back as they were and run it again, or take the rest back with nisse apply --abort")
         }
+        repo::Error::NotForward { .. } => {
+            Some("put that back as it was and run it again, or take the files back with nisse apply --abort")
+        }
         repo::Error::NotCommitted { .. } => {
             Some("see to it and run it again; `nisse apply --abort` takes the files back")
         }

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{Error, open::Opened};
@@ -26,18 +27,21 @@ pub enum Wish {
     PutBack,
 }
 
-/// What came of it.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+/// What became of the work in the checkout.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 pub struct Applied {
     /// Version of this object's form.
+    #[schemars(extend("const" = 1))]
     pub v: u32,
     /// `apply`.
+    #[schemars(extend("const" = "apply"))]
     pub r#type: &'static str,
     /// The task.
     pub task: TaskId,
     /// `files`, `fast_forward`, `commits`, `already`, `put_back`.
+    #[schemars(extend("enum" = ["files", "fast_forward", "commits", "already", "put_back"]))]
     pub how: &'static str,
-    /// The process's exit status.
+    /// The process's exit status: 0, or 6 where something was left.
     pub exit: u8,
     /// The checkout.
     pub checkout: String,

@@ -8,6 +8,7 @@ mod storage;
 
 use std::path::Path;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{
@@ -21,14 +22,16 @@ use crate::{
     repo::{self, Checkout},
 };
 
-/// What was found.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+/// What the doctor found.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 pub struct Report {
-    /// The schema's version.
+    /// Version of this object's form.
+    #[schemars(extend("const" = 1))]
     v: u32,
-    /// What this document is.
+    /// `doctor`.
+    #[schemars(extend("const" = "doctor"))]
     r#type: &'static str,
-    /// The exit status that follows.
+    /// The process's exit status: 2 if something in the configuration is bad, else 1 if something in the environment is.
     exit: u8,
     /// The checks, in the order in which they were made.
     pub checks: Vec<Check>,
@@ -39,7 +42,7 @@ pub struct Report {
 }
 
 /// One condition.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 pub struct Check {
     /// What was looked at.
     pub subject: &'static str,
@@ -52,7 +55,7 @@ pub struct Check {
 }
 
 /// How a condition stands.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
     /// As a run needs it.
@@ -66,7 +69,7 @@ pub enum Verdict {
 }
 
 /// A setting, for JSON.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 pub struct Setting {
     /// Section and key.
     pub key: String,

@@ -18,7 +18,7 @@ use crate::{
         outcome::{End, Outcome},
         upstream::Trouble,
     },
-    log::Journal,
+    log::{Journal, crash},
     ports::llm,
 };
 
@@ -38,10 +38,11 @@ pub async fn drop_task(opened: &Opened, id: TaskId, mut watch: Watch) -> Result<
     }
     let subscribers = std::mem::take(&mut watch.subscribers);
     let mut journal = Journal::resume(log, opened.clock(), id, "drop", subscribers)?;
-    if journal.task().ended.is_none() {
+    if journal.task().ended.is_none() && !journal.task().given_up() {
         journal.push(EventKind::GateAnswered { answer: Answer::Drop })?;
         // the decision stands before anything follows from it
         journal.commit()?;
+        crash::point("answer.recorded");
     }
     run(opened, &checkout, &nobody(), &[], journal, watch).await
 }

@@ -8,6 +8,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Error;
@@ -18,7 +19,7 @@ use crate::{
         outcome::End,
         task::Task,
     },
-    log::Log,
+    log::{Log, crash},
     repo::{Checkout, IN_PLACE_REFS, TaskBranch, TaskRef, WorktreeSpec},
 };
 
@@ -26,9 +27,10 @@ use crate::{
 const KEPT_MS: u64 = 30 * 24 * 60 * 60 * 1000;
 
 /// Something that was left behind.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 pub struct Leftover {
     /// `worktree`, `branch`, `ref`, `lock`, `task`.
+    #[schemars(extend("enum" = ["worktree", "branch", "ref", "lock", "task"]))]
     pub kind: &'static str,
     /// A path or a ref.
     pub name: String,
@@ -43,7 +45,7 @@ pub struct Leftover {
 }
 
 /// How something that was left behind stands.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
     /// Nothing is lost with it.
@@ -160,7 +162,10 @@ pub fn fix(log: &Log, checkout: &Checkout, found: Vec<Leftover>) -> Vec<Leftover
             Removal::Lock(id) => log.remove_lock(*id).map_err(Error::from),
         };
         match done {
-            Ok(()) => one.state = State::Removed,
+            Ok(()) => {
+                crash::point("fix.removed");
+                one.state = State::Removed;
+            }
             Err(error) => {
                 one.state = State::Kept;
                 one.why = format!("it could not be removed: {error}");

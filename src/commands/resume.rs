@@ -4,14 +4,16 @@ use std::path::Path;
 
 use super::{
     Error,
+    log::TaskDiff,
     open::Opened,
     proxy,
     result::TaskResult,
     run::{Watch, run},
 };
 use crate::{
+    agent,
     domain::{event::EventKind, gate::Answer, id::TaskId, task::Task},
-    log::{self, Access, Journal, Log},
+    log::{self, Access, Journal, Log, crash},
 };
 
 /// The task to resume: the one that is named, else the only pending one of this checkout.
@@ -83,9 +85,25 @@ pub async fn resume(
         journal.push(EventKind::GateAnswered { answer })?;
         // the decision stands before anything follows from it
         journal.commit()?;
+        crash::point("answer.recorded");
     }
     match run(opened, &checkout, &proxy, &[proxy.token().clone()], journal, watch).await {
         Err(error) => Err(proxy::with_offers(&proxy, error).await),
         done => done,
     }
+}
+
+/// What is in the task's worktree beyond its last checkpoint; none if that is nothing. Nothing is recorded.
+pub fn found(opened: &Opened, id: TaskId) -> Result<Option<TaskDiff>, Error> {
+    // nobody works in it meanwhile
+    let journal = Journal::resume(opened.log()?, opened.clock(), id, "looked at", Vec::new())?;
+    let started = &journal.task().started;
+    let checkout = opened.checkout_at(Path::new(&started.checkout))?.with_filters(&started.filters);
+    let beyond = agent::answered::beyond(journal.task(), &checkout, opened.clock().civil_ms());
+    let Some((from, to)) = beyond.map_err(|source| Error::Cut { task: id, source: Box::new(source), offered: None })?
+    else {
+        return Ok(None);
+    };
+    let diff = checkout.diff(&from, &to)?;
+    Ok(Some(TaskDiff { task: id, from, to, diff }))
 }

@@ -168,6 +168,11 @@ pub enum EventKind {
         /// The last checkpoint, if the branch held one of ours that the log did not name yet.
         checkpoint: Option<CommitId>,
     },
+    /// Something had changed what ties the worktree to its branch, and it was put back before it was used.
+    WorktreeRepaired {
+        /// `.git`, the file of that name; `HEAD`.
+        what: Vec<String>,
+    },
     /// A person decided how the task goes on, or that it does not.
     GateAnswered {
         /// What was answered.

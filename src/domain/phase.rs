@@ -42,6 +42,7 @@ pub fn is_legal(task: &Task, kind: &EventKind) -> Result<(), String> {
         | EventKind::RequestWithheld { .. }
         | EventKind::Nudged { .. }
         | EventKind::Recovered { .. }
+        | EventKind::WorktreeRepaired { .. }
         | EventKind::TaskPaused { .. } => Ok(()),
         EventKind::ContextEvicted { through_turn } => {
             let last = task.last_turn().map_or(0, |turn| turn.number);
@@ -111,7 +112,7 @@ fn phase_allows(phase: Phase, kind: &EventKind) -> bool {
         EventKind::TaskStarted(_) => false,
         EventKind::SpanStarted { .. } => true,
         EventKind::WorktreeReady { .. } => phase == Preparing,
-        EventKind::SetupRan { .. } => matches!(phase, Preparing | Idle | Acting),
+        EventKind::SetupRan { .. } | EventKind::WorktreeRepaired { .. } => matches!(phase, Preparing | Idle | Acting),
         EventKind::RequestEnded { .. } | EventKind::ReplyReceived { .. } => phase == Asking,
         EventKind::Nudged { .. }
         | EventKind::ToolResult(_)
@@ -260,6 +261,7 @@ pub fn name(kind: &EventKind) -> &'static str {
         EventKind::CheckRan { .. } => "check_ran",
         EventKind::TurnEnded { .. } => "turn_ended",
         EventKind::Recovered { .. } => "recovered",
+        EventKind::WorktreeRepaired { .. } => "worktree_repaired",
         EventKind::GateAnswered { .. } => "gate_answered",
         EventKind::TaskPaused { .. } => "task_paused",
         EventKind::TaskEnded { .. } => "task_ended",

@@ -1,7 +1,8 @@
 //! Named crash points, for tests: with the cargo feature `crashpoints`, `CRASHPOINT=<name>` makes the process abort
-//! where it reaches that point (`<name>#2`: the second time), as a power cut would. Without the feature they are nothing.
+//! where it reaches that point (`<name>#2`: the second time), as a power cut would; `CRASHPOINT=?` names each point that
+//! is reached. Without the feature they are nothing.
 
-/// Every point, in the order in which a task may reach them.
+/// Every point, in the order in which a task may reach them, and then its work on the way home.
 pub const POINTS: &[&str] = &[
     "prepare.begun",
     "prepare.snapshot",
@@ -14,8 +15,12 @@ pub const POINTS: &[&str] = &[
     "prepare.worktree",
     "prepare.submodules",
     "prepare.copied",
+    "setup.ran",
     "prepare.setup",
     "prepare.ready",
+    "recreate.removed",
+    "recreate.added",
+    "recreate.ready",
     "edit.opened",
     "edit.written",
     "checkpoint.begun",
@@ -30,12 +35,37 @@ pub const POINTS: &[&str] = &[
     "back.index",
     "back.head",
     "back.marked",
+    "answer.recorded",
+    "roll_back.kept",
+    "roll_back.branch",
+    "roll_back.restored",
+    "undo.marked",
+    "undo.branch",
+    "drop.kept",
+    "drop.cleared",
+    "remove.directory",
+    "remove.entry",
     "discard.opened",
     "discard.kept",
     "discard.worktree",
     "discard.branch",
     "end.recorded",
     "clean_up.done",
+    "apply.opened",
+    "apply.held",
+    "file.written",
+    "file.moved",
+    "advance.index",
+    "advance.branch",
+    "land.begun",
+    "land.made",
+    "land.index",
+    "apply.done",
+    "put_back.unlanded",
+    "put_back.opened",
+    "put_back.index",
+    "put_back.done",
+    "fix.removed",
 ];
 
 /// Dies here, if the test says so.
@@ -46,6 +76,9 @@ pub fn point(name: &str) {
     use std::sync::atomic::{AtomicUsize, Ordering};
     static REACHED: AtomicUsize = AtomicUsize::new(0);
     let Ok(wanted) = std::env::var("CRASHPOINT") else { return };
+    if wanted == "?" {
+        return eprintln!("reached {name}");
+    }
     let (at, times) = wanted.split_once('#').unwrap_or((&wanted, "1"));
     if at == name && REACHED.fetch_add(1, Ordering::SeqCst) + 1 == times.parse().unwrap_or(1) {
         eprintln!("crashed at {name}");

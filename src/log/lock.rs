@@ -96,3 +96,41 @@ impl Lock {
         Ok(Self { _file: file })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whether two handles of this process have the file open.
+    fn is_open_twice(path: &Path) -> bool {
+        let open = std::fs::read_dir("/proc/self/fd").unwrap().flatten();
+        open.filter(|entry| std::fs::read_link(entry.path()).is_ok_and(|at| at == path)).count() == 2
+    }
+
+    #[test]
+    fn a_lock_whose_file_was_taken_away_meanwhile_is_not_the_lock() {
+        let state = tempfile::tempdir().unwrap();
+        let state = state.path().canonicalize().unwrap();
+        let task = TaskId(uuid::Uuid::from_u128(1));
+        let path = path(&state.join("locks"), task);
+        // whoever waits gives up soon; then once more
+        let taken = (0..1000).find_map(|_| {
+            let first = Lock::take(&state, task).unwrap();
+            std::thread::scope(|scope| {
+                let second = scope.spawn(|| Lock::take(&state, task));
+                while !is_open_twice(&path) && !second.is_finished() {
+                    std::thread::yield_now();
+                }
+                // as `remove` does, with the lock held
+                std::fs::remove_file(&path).unwrap();
+                drop(first);
+                second.join().unwrap().ok()
+            })
+        });
+        let second = taken.unwrap();
+        assert!(matches!(Lock::take(&state, task), Err(Error::Held { .. })), "two hold it");
+        drop(second);
+        remove(&state, task).unwrap();
+        assert!(!path.exists() && !is_held(&state, task));
+    }
+}

@@ -6,35 +6,66 @@ use super::{
     Error, Worktree,
     checkpoint::{Author, commit_tree},
     git::LONG,
+    roll_back::found_as,
     staging::{Staging, paths, scratch, shown},
 };
-use crate::domain::id::{CommitId, TaskId};
+use crate::domain::id::CommitId;
 
-/// Where is kept what somebody else changed in a checkout while a task worked in it.
-#[must_use]
-pub fn others_ref(task: TaskId) -> String {
-    format!("refs/nisse/found/{task}/by-others")
+/// What somebody else changed in a checkout while a task worked in it.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct ByOthers {
+    /// The paths.
+    pub paths: Vec<String>,
+    /// The refs under which their state is kept.
+    pub kept: Vec<String>,
+    /// The ref that keeps the unfinished work of before the task, where it could not be put back.
+    pub unfinished: Option<String>,
 }
 
 impl Worktree {
     /// The files that the checkout is to have again: those of the snapshot, save where somebody else changed what the
-    /// task did not touch; and all paths that somebody else changed. Their state is kept under [`others_ref`].
-    pub(super) fn files_to_give_back(&self, snapshot: &CommitId) -> Result<(CommitId, Vec<String>), Error> {
-        let Some(tip) = self.tip()? else { return Ok((snapshot.clone(), Vec::new())) };
-        let Some(found) = self.hold(&tip, 0)? else { return Ok((snapshot.clone(), Vec::new())) };
-        let name = others_ref(self.branch().task);
-        // the first look is the one that saw everything
-        if self.checkout().store().reference(&name)?.is_none() {
-            self.git()?.call(["update-ref", &name, &found.0]).run()?;
-        }
+    /// task did not touch; and what somebody else changed, which is kept under refs.
+    pub(super) fn files_to_give_back(&self, snapshot: &CommitId) -> Result<(CommitId, ByOthers), Error> {
+        let nothing = || Ok((snapshot.clone(), ByOthers::default()));
+        let Some(tip) = self.tip()? else { return nothing() };
+        let Some(found) = self.hold(&tip, 0)? else { return nothing() };
         let git = self.git()?;
         let between = |from: &CommitId, to: &CommitId| {
             let call = git.call(["diff-tree", "-r", "-z", "--name-only", "--no-renames", &from.0, &to.0]);
             Ok::<_, Error>(paths(call.limit(LONG).parts()?))
         };
         let of_task = between(&tip, snapshot)?;
-        let of_others = between(&tip, &found)?;
-        let left: Vec<_> = of_others.iter().filter(|path| !of_task.contains(path)).cloned().collect();
+        // what is as the snapshot has it was given back by an attempt that was cut off
+        let differs = between(snapshot, &found)?;
+        let mut of_others = between(&tip, &found)?;
+        of_others.retain(|path| differs.contains(path));
+        let (at_risk, left): (Vec<_>, Vec<_>) = of_others.iter().cloned().partition(|path| of_task.contains(path));
+
+        let mut kept = Vec::new();
+        let mut new = of_others.clone();
+        for number in 1.. {
+            // one that was cut off, with more changed after it, keeps that too
+            let name = found_as(self.branch().task, "by-others", number);
+            let Some(earlier) = self.checkout().store().reference(&name)? else {
+                if !new.is_empty() {
+                    self.checkout().git().call(["update-ref", &name, &found.0]).run()?;
+                    kept.push(name);
+                }
+                break;
+            };
+            // what stays in the checkout is safe there
+            let since = between(&earlier, &found)?;
+            new.retain(|path| at_risk.contains(path) && since.contains(path));
+            let differs = between(snapshot, &earlier)?;
+            of_others.extend(between(&tip, &earlier)?.into_iter().filter(|path| differs.contains(path)));
+            kept.push(name);
+        }
+        of_others.sort_unstable();
+        of_others.dedup();
+        let by_others = ByOthers { paths: of_others.iter().map(|path| shown(path)).collect(), kept, unfinished: None };
+        if left.is_empty() {
+            return Ok((snapshot.clone(), by_others));
+        }
 
         let scratch = scratch()?;
         let index = scratch.path().join("index");
@@ -44,7 +75,7 @@ impl Worktree {
         let tree = staging.write_tree()?;
         let author = Author { name: "nisse", email: "nisse@localhost", at_ms: 0 };
         let files = commit_tree(&git, &tree, &[snapshot], "nisse: the files as they are given back\n", &author)?;
-        Ok((files, of_others.iter().map(|path| shown(path)).collect()))
+        Ok((files, by_others))
     }
 
     /// A commit of the files as they are now, on top of `head`, where they differ from it; no ref and no index moves. What

@@ -9,9 +9,12 @@ use super::{
     git::LONG,
     staging::shown,
 };
-use crate::domain::{
-    apply::Advance,
-    id::{CommitId, TaskId},
+use crate::{
+    domain::{
+        apply::Advance,
+        id::{CommitId, TaskId},
+    },
+    log::crash,
 };
 
 /// How many files are held at once.
@@ -124,8 +127,9 @@ impl Checkout {
             match (pass, &to) {
                 (Pass::Take, None) => disk::take(self.root(), path)?,
                 (Pass::Put, Some(to)) => disk::put(self.root(), path, to, &temporary)?,
-                (Pass::Look, Some(_) | None) | (Pass::Take, Some(_)) | (Pass::Put, None) => {}
+                (Pass::Look, Some(_) | None) | (Pass::Take, Some(_)) | (Pass::Put, None) => continue,
             }
+            crash::point("file.moved");
         }
         Ok(against)
     }
@@ -199,13 +203,37 @@ impl Checkout {
             return Ok(());
         }
         if !here || head.commit.as_ref() != Some(from) {
-            return Err(Error::HeadMoved { base: Some(from.clone()), head: head.commit });
+            let at = head.commit.as_ref().map_or("no commit", CommitId::short);
+            let on = head.branch.as_deref().unwrap_or("a detached HEAD");
+            let why = format!("it was at {}, and the checkout is on {on} at {at} by now", from.short());
+            return Err(Error::NotForward { branch: branch.clone(), why });
         }
-        self.git().call(["read-tree", "-i", "-m", &to.0]).limit(LONG).run()?;
-        // a file that needs a look is told by the status alone
-        self.git().call(["update-index", "-q", "--refresh"]).also_fine(1).limit(LONG).run()?;
+        self.move_index(branch, from, to)?;
+        crash::point("advance.index");
         let name = format!("refs/heads/{branch}");
-        self.git().call(["update-ref", "-m", "nisse apply: fast-forward", &name, &to.0, &from.0]).run().map(drop)
+        self.git().call(["update-ref", "-m", "nisse apply: fast-forward", &name, &to.0, &from.0]).run()?;
+        crash::point("advance.branch");
+        Ok(())
+    }
+
+    /// Takes back what a fast-forward has done that has not come to its branch.
+    pub fn retreat(&self, advance: &Advance) -> Result<(), Error> {
+        self.move_index(&advance.branch, &advance.to, &advance.from)
+    }
+
+    /// Makes the index hold what `to` has, where that differs from `from`; what else is staged stays. Done already, or
+    /// by half, it does the rest.
+    fn move_index(&self, branch: &str, from: &CommitId, to: &CommitId) -> Result<(), Error> {
+        let moved = self.git().call(["read-tree", "-i", "-m", &from.0, &to.0]).limit(LONG).run();
+        moved.map_err(|error| match error {
+            Error::Git { stderr, .. } => Error::NotForward {
+                branch: branch.to_owned(),
+                why: format!("something of its files is staged by now: {}", stderr.trim()),
+            },
+            other => other,
+        })?;
+        // a file that needs a look is told by the status alone
+        self.git().call(["update-index", "-q", "--refresh"]).also_fine(1).limit(LONG).run().map(drop)
     }
 }
 

@@ -11,6 +11,7 @@ use std::{
 };
 
 use super::{Error, io_error};
+use crate::log::crash;
 
 /// A file as git tells files apart: kind, the owner's right to execute, and bytes.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -100,6 +101,7 @@ pub(super) fn put(root: &Path, path: &Path, content: &Content, temporary: &str) 
             }
             file.sync_all()?;
         }
+        crash::point("file.written");
         // only an empty one goes: what was in it is gone by now, or stays
         if there.is_some_and(|there| there.is_dir()) {
             fs::remove_dir(&full)?;

@@ -14,11 +14,11 @@ use std::{
 };
 
 use super::{
-    Checkout, Error, Snapshot, TaskBranch, Worktree, WorktreeSpec,
+    ByOthers, Checkout, Error, Snapshot, TaskBranch, Worktree, WorktreeSpec,
     checkpoint::{Author, commit_tree},
     git::LONG,
     io_error,
-    staging::{paths, scratch},
+    staging::{Staging, paths, scratch},
 };
 use crate::{
     domain::{
@@ -235,22 +235,24 @@ impl TaskBranch {
             }
         }
         self.unmark(kept)?;
-        match self.tip()? {
-            Some(tip) if tip == *snapshot => self.delete(&tip),
-            Some(_) | None => Ok(()),
+        crash::point("undo.marked");
+        if let Some(tip) = self.tip()?.filter(|tip| tip == snapshot) {
+            self.delete(&tip)?;
         }
+        crash::point("undo.branch");
+        Ok(())
     }
 
     /// Gives the checkout back: files, index and HEAD as they were. The task's branch stays. What somebody else changed
-    /// meanwhile is left as it is where the task did not touch it, and all of it is kept under a ref; gives those paths.
-    pub fn switch_back(&self, kept: &CommitId, snapshot: &CommitId) -> Result<Vec<String>, Error> {
+    /// meanwhile is left as it is where the task did not touch it, and all of it is kept under a ref.
+    pub fn switch_back(&self, kept: &CommitId, snapshot: &CommitId) -> Result<ByOthers, Error> {
         let checkout = &self.checkout;
         let was = checkout.kept(kept)?;
         if checkout.store().reference(&checkout.in_place_ref())?.as_ref() != Some(kept) {
             // done already, as far as it was this task's to do
-            return Ok(Vec::new());
+            return Ok(ByOthers::default());
         }
-        let mut by_others = Vec::new();
+        let mut by_others = ByOthers::default();
         if checkout.store().symbolic_head()?.as_deref() == Some(&*self.reference()) {
             checkout.refuse_index_lock()?;
             let worktree = Worktree::in_checkout(self.clone());
@@ -262,10 +264,43 @@ impl TaskBranch {
             self.put_head_back(&was)?;
         } else if !checkout.is_as_kept(&was)? {
             self.refuse_another_head(&was)?;
+            by_others.unfinished = self.unfinished_work_back(kept, &was, snapshot)?;
         }
         self.unmark(kept)?;
         crash::point("back.marked");
         Ok(by_others)
+    }
+
+    /// Gives unfinished work back to a checkout that its person has put where it was by themselves. Where it could be
+    /// in the way of theirs it stays away, under a ref, which is given.
+    fn unfinished_work_back(&self, kept: &CommitId, was: &Kept, snapshot: &CommitId) -> Result<Option<String>, Error> {
+        let (checkout, git) = (&self.checkout, self.checkout.git());
+        let base = git.call(["rev-list", "--parents", "-n", "1", &kept.0]).line()?;
+        // before the first commit there is no other place to be
+        let Some(base) = base.split(' ').nth(1).map(|id| CommitId(id.to_owned())) else { return Ok(None) };
+        let call = git.call(["diff-tree", "-r", "-z", "--name-only", "--no-renames", &base.0, &snapshot.0]);
+        let waiting = paths(call.limit(LONG).parts()?);
+        let mut own = checkout.own_changes()?;
+        own.extend(Staging { git, root: checkout.root(), index: None }.changes()?.untracked);
+        if waiting.iter().all(|path| own.contains(path)) {
+            // nothing was unfinished, or it is there again
+            return Ok(None);
+        }
+        let head = checkout.store().head()?.commit;
+        let index = git.call(["write-tree"]).limit(LONG).line()?;
+        let untouched = head.as_ref() == Some(&base)
+            && index == checkout.store().tree(&base)?
+            && !waiting.iter().any(|path| own.contains(path));
+        // git itself overwrites nothing that it does not know
+        let back = || git.call(["read-tree", "-m", "-u", &base.0, &snapshot.0]).limit(LONG).run();
+        if untouched && back().is_ok() {
+            checkout.put_modes_back(kept)?;
+            self.put_head_back(was)?;
+            return Ok(None);
+        }
+        let name = format!("refs/nisse/found/{}/unfinished", self.task);
+        git.call(["update-ref", &name, &snapshot.0]).run()?;
+        Ok(Some(name))
     }
 
     /// Refuses a HEAD that is neither on the task's branch nor where it was.

@@ -7,9 +7,12 @@ use super::{
     git::LONG,
     staging::{Staging, scratch},
 };
-use crate::domain::{
-    apply::Landing,
-    id::{CommitId, TaskId},
+use crate::{
+    domain::{
+        apply::Landing,
+        id::{CommitId, TaskId},
+    },
+    log::crash,
 };
 
 impl Checkout {
@@ -17,32 +20,53 @@ impl Checkout {
     pub fn land(&self, task: TaskId, landing: &Landing) -> Result<CommitId, Error> {
         let head = self.store().head()?.commit;
         if head == landing.parent {
+            crash::point("land.begun");
             match &landing.merge {
                 Some(other) => self.merge_commit(other, &landing.message)?,
                 None => self.commit(landing)?,
             }
         }
-        let made = self.store().head()?.commit;
-        let made = match made {
-            Some(made) if self.is_landing(task, landing, &made)? => made,
-            made => return Err(Error::HeadMoved { base: landing.parent.clone(), head: made }),
+        let head = self.store().head()?.commit;
+        let Some(made) = self.landed(task, landing, head.as_ref())? else {
+            return Err(Error::HeadMoved { base: landing.parent.clone(), head });
         };
-        if let Some(plan) = &landing.plan {
+        crash::point("land.made");
+        // once more was committed on top, the index is the person's alone
+        if let Some(plan) = landing.plan.as_ref().filter(|_| head.as_ref() == Some(&made)) {
             self.follow_head(plan)?;
         }
+        crash::point("land.index");
         Ok(made)
     }
 
-    /// Whether `commit` is what this landing makes.
-    fn is_landing(&self, task: TaskId, landing: &Landing, commit: &CommitId) -> Result<bool, Error> {
-        let line = self.git().call(["rev-list", "--parents", "-n", "1", &commit.0]).line()?;
-        let parents: Vec<CommitId> = line.split(' ').skip(1).map(|id| CommitId(id.to_owned())).collect();
-        let wanted: Vec<CommitId> = landing.parent.iter().chain(&landing.merge).cloned().collect();
-        let ours = || {
-            let message = self.store().message(commit)?;
-            Ok::<_, Error>(message.is_some_and(|text| text.lines().any(|line| line == format!("Nisse-Task: {task}"))))
-        };
-        Ok(parents == wanted && (landing.merge.is_some() || ours()?))
+    /// What this landing has made, at HEAD or below; none if it has made nothing.
+    fn landed(&self, task: TaskId, landing: &Landing, head: Option<&CommitId>) -> Result<Option<CommitId>, Error> {
+        let Some(head) = head else { return Ok(None) };
+        let mut call = self.git().call(["rev-list", "--parents", &head.0]);
+        if let Some(parent) = &landing.parent {
+            call = call.args([format!("^{parent}")]);
+        }
+        let listed = String::from_utf8_lossy(&call.limit(LONG).run()?).into_owned();
+        let wanted: Vec<&str> = landing.parent.iter().chain(&landing.merge).map(|id| id.0.as_str()).collect();
+        for line in listed.lines() {
+            let Some((commit, parents)) = line
+                .split(' ')
+                .collect::<Vec<_>>()
+                .split_first()
+                .map(|(id, rest)| (CommitId((*id).to_owned()), rest == wanted.as_slice()))
+            else {
+                continue;
+            };
+            if parents && (landing.merge.is_some() || self.is_of_task(task, &commit)?) {
+                return Ok(Some(commit));
+            }
+        }
+        Ok(None)
+    }
+
+    fn is_of_task(&self, task: TaskId, commit: &CommitId) -> Result<bool, Error> {
+        let message = self.store().message(commit)?;
+        Ok(message.is_some_and(|text| text.lines().any(|line| line == format!("Nisse-Task: {task}"))))
     }
 
     /// Whether HEAD holds `commit` already.

@@ -40,6 +40,7 @@ mod staging;
 mod store;
 mod submodules;
 mod three_way;
+mod tie;
 pub mod workspace;
 mod worktree;
 
@@ -51,7 +52,7 @@ use std::{
 
 pub use apply::{Conflict, Plan, PlanRequest};
 pub use branch::{TaskBranch, branch_name, discarded_ref};
-pub use by_others::others_ref;
+pub use by_others::ByOthers;
 pub use carry::{Way, before_apply_ref};
 pub use checkout::{Checkout, git_version};
 pub use checkpoint::CheckpointRequest;
@@ -185,6 +186,14 @@ pub enum Error {
     Between {
         /// The paths.
         paths: Vec<String>,
+    },
+    /// A fast-forward that was begun cannot come to its end, nor be taken back.
+    #[error("the fast-forward of {branch} was cut off, and cannot be finished: {why}")]
+    NotForward {
+        /// The branch.
+        branch: String,
+        /// What is in its way.
+        why: String,
     },
     /// A commit of the person's was refused.
     #[error("no commit was made: {why}")]

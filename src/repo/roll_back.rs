@@ -15,7 +15,31 @@ pub fn found_ref(task: TaskId, number: u64) -> String {
     format!("refs/nisse/found/{task}/{number}")
 }
 
+/// The same for what is kept without a person's decision, by what it is: `by-others`, and `by-others-2` where that holds
+/// something else already.
+pub(super) fn found_as(task: TaskId, what: &str, number: usize) -> String {
+    let more = if number == 1 { String::new() } else { format!("-{number}") };
+    format!("refs/nisse/found/{task}/{what}{more}")
+}
+
 impl Worktree {
+    /// Keeps what the files hold beyond `head`, and says under which ref; none if that is nothing.
+    pub fn keep_as(&self, what: &str, head: &CommitId, at_ms: u64) -> Result<Option<String>, Error> {
+        let Some(found) = self.hold(head, at_ms)? else { return Ok(None) };
+        let (store, mut number) = (self.store(), 1);
+        loop {
+            let name = found_as(self.branch().task, what, number);
+            let Some(kept) = store.reference(&name)? else {
+                self.checkout().git().call(["update-ref", &name, &found.0]).run()?;
+                return Ok(Some(name));
+            };
+            if store.tree(&kept)? == store.tree(&found)? {
+                return Ok(Some(name));
+            }
+            number += 1;
+        }
+    }
+
     /// Keeps what branch and worktree hold beyond `head`, and says under which ref; none if that is nothing.
     pub fn keep_found(&self, head: &CommitId, number: u64, at_ms: u64) -> Result<Option<String>, Error> {
         let task = self.branch().task;

@@ -1,11 +1,13 @@
 //! The task's own directory: made, found again, looked after, taken away.
 
 use std::{
+    collections::BTreeSet,
     ffi::OsStr,
     fs,
     io::{ErrorKind, Write},
     os::unix::{ffi::OsStrExt, fs::PermissionsExt},
     path::{Path, PathBuf},
+    sync::{Arc, Mutex},
 };
 
 use super::{
@@ -18,9 +20,12 @@ use super::{
     staging::{Staging, paths, shown},
     store::Store,
 };
-use crate::domain::{
-    checkout::Isolation,
-    id::{CommitId, TaskId},
+use crate::{
+    domain::{
+        checkout::Isolation,
+        id::{CommitId, TaskId},
+    },
+    log::crash,
 };
 
 /// From this many bytes on (about a thousand entries) an index tells of a tree that is checked out in parallel.
@@ -47,6 +52,7 @@ pub struct Worktree {
     branch: TaskBranch,
     git_dir: PathBuf,
     pub(super) memory: Memory,
+    pub(super) repairs: Arc<Mutex<BTreeSet<&'static str>>>,
 }
 
 impl Worktree {
@@ -55,7 +61,8 @@ impl Worktree {
     pub fn create(checkout: &Checkout, spec: &WorktreeSpec) -> Result<Self, Error> {
         let branch = TaskBranch::new(checkout, spec)?;
         clear_branch(&branch, &spec.start, || remove(&branch))?;
-        add(&branch, &["-b", &spec.branch, "--no-track"], &spec.start.0).inspect_err(|_| {
+        let options = ["-b", &spec.branch, "--no-track"];
+        add(&branch, &reason(branch.task), &options, &spec.start.0).inspect_err(|_| {
             // half of a worktree is worth nothing; what cannot be removed now is removed by the next attempt
             let _ = clear_branch(&branch, &spec.start, || remove(&branch));
         })
@@ -70,18 +77,35 @@ impl Worktree {
         }
         refuse_elsewhere(&branch)?;
         remove(&branch)?;
-        add(&branch, &[], &spec.branch)
+        crash::point("recreate.removed");
+        let again = add(&branch, &unfinished(branch.task), &[], &spec.branch)?;
+        crash::point("recreate.added");
+        Ok(again)
     }
 
-    /// Finds the worktree again; none if it is gone. Its git files are put back where something changed them, and locks
+    /// Marks a worktree that was made again as one that stands: from now on what is in it may be somebody's work.
+    pub fn stands(&self) -> Result<(), Error> {
+        let lock = self.git_dir.join("locked");
+        let put = || -> std::io::Result<()> {
+            let mut new = tempfile::NamedTempFile::new_in(&self.git_dir)?;
+            writeln!(new, "{}", reason(self.branch.task))?;
+            new.as_file().sync_all()?;
+            new.persist(&lock)?;
+            Ok(())
+        };
+        put().map_err(io_error("write", &lock))
+    }
+
+    /// Finds the worktree again; none if it is gone, or was made again by half. Its git files are put back where something changed them, and locks
     /// that a killed git left in it are removed, so nothing of this task's may be at work in it.
     pub fn open(checkout: &Checkout, spec: &WorktreeSpec) -> Result<Option<Self>, Error> {
         let branch = TaskBranch::new(checkout, spec)?;
         let Some(entry) = Entry::find(&branch)? else { return Ok(None) };
-        if !branch.path.is_dir() {
+        let half_made = read_line(&entry.join("locked")) == Some(unfinished(branch.task));
+        if half_made || !branch.path.is_dir() {
             return Ok(None);
         }
-        let worktree = Self { branch, git_dir: entry, memory: Memory::default() };
+        let worktree = Self::at(branch, entry);
         let locks = ["index.lock", "HEAD.lock"].map(|name| worktree.git_dir.join(name));
         let of_branch = checkout.common_dir().join(format!("refs/heads/{}.lock", spec.branch));
         for lock in locks.into_iter().chain([of_branch]) {
@@ -89,6 +113,10 @@ impl Worktree {
         }
         worktree.verify()?;
         Ok(Some(worktree))
+    }
+
+    fn at(branch: TaskBranch, git_dir: PathBuf) -> Self {
+        Self { branch, git_dir, repairs: Arc::default(), memory: Memory::default() }
     }
 
     /// Its directory.
@@ -106,42 +134,6 @@ impl Worktree {
     /// The commit at the tip of its branch; none if the branch is gone.
     pub fn tip(&self) -> Result<Option<CommitId>, Error> {
         self.branch.tip()
-    }
-
-    /// Puts back what ties the directory to its branch: its `.git` file, and HEAD in its entry. Says whether either
-    /// had been changed.
-    pub fn verify(&self) -> Result<bool, Error> {
-        let mut changed = false;
-        if self.branch.isolation == Isolation::Worktree {
-            changed = self.verify_tie()?;
-        }
-        let reference = format!("refs/heads/{}", self.branch.name);
-        if self.symbolic_head()?.as_ref() != Some(&reference) {
-            self.git()?.call(["symbolic-ref", "HEAD", &reference]).run()?;
-            changed = true;
-        }
-        Ok(changed)
-    }
-
-    /// The `.git` file of a directory of its own.
-    fn verify_tie(&self) -> Result<bool, Error> {
-        let file = self.path().join(".git");
-        let expected = format!("gitdir: {}\n", self.git_dir.display());
-        if read_file(&file).as_ref() != Some(&expected) {
-            if file.is_dir() && !file.is_symlink() {
-                remove_tree(&file)?;
-            }
-            let put = || -> std::io::Result<()> {
-                let mut new = tempfile::NamedTempFile::new_in(self.path())?;
-                new.write_all(expected.as_bytes())?;
-                new.as_file().set_permissions(fs::Permissions::from_mode(0o644))?;
-                new.persist(&file)?;
-                Ok(())
-            };
-            put().map_err(io_error("put back", &file))?;
-            return Ok(true);
-        }
-        Ok(false)
     }
 
     /// Whether its files are those of `commit`; ignored ones and artefacts don't count.
@@ -166,7 +158,8 @@ impl Worktree {
 
     /// The checkout itself, on the task's branch.
     pub(super) fn in_checkout(branch: TaskBranch) -> Self {
-        Self { git_dir: branch.checkout.git_dir().to_owned(), branch, memory: Memory::default() }
+        let git_dir = branch.checkout.git_dir().to_owned();
+        Self::at(branch, git_dir)
     }
 
     pub(super) fn checkout(&self) -> &Checkout {
@@ -175,15 +168,6 @@ impl Worktree {
 
     pub(super) fn git_dir(&self) -> &Path {
         &self.git_dir
-    }
-
-    /// The ref that its HEAD stands for; none where that cannot be read, as after a command's work.
-    fn symbolic_head(&self) -> Result<Option<String>, Error> {
-        if self.checkout().formats().refs_in_files {
-            let line = read_line(&self.git_dir.join("HEAD"));
-            return Ok(line.and_then(|line| line.strip_prefix("ref: ").map(str::to_owned)));
-        }
-        self.store().symbolic_head()
     }
 
     pub(super) fn store(&self) -> Box<dyn Store> {
@@ -216,7 +200,7 @@ impl Entry {
         for found in listing {
             let entry = found.map_err(io_error("list", &all))?.path();
             let lock = read_line(&entry.join("locked"));
-            let ours = lock.as_deref() == Some(&*reason(branch.task));
+            let ours = lock.as_ref().is_some_and(|lock| is_lock_of(branch.task, lock));
             let registered = read_line(&entry.join("gitdir")).map(PathBuf::from);
             let here = match registered.as_deref().and_then(Path::parent) {
                 Some(directory) => directory == branch.path,
@@ -249,7 +233,8 @@ pub(super) fn registered(common_dir: &Path) -> Result<Vec<TaskWorktree>, Error> 
     let mut found = Vec::new();
     for entry in listing {
         let entry = entry.map_err(io_error("list", &all))?.path();
-        let task = read_line(&entry.join("locked")).and_then(|lock| lock.strip_prefix("nisse ")?.parse().ok());
+        let lock = read_line(&entry.join("locked"));
+        let task = lock.and_then(|lock| lock.strip_prefix("nisse ")?.split(' ').next()?.parse().ok());
         let path = read_line(&entry.join("gitdir")).and_then(|line| Some(Path::new(&line).parent()?.to_owned()));
         found.extend(task.zip(path).map(|(task, path)| TaskWorktree { task, path }));
     }
@@ -261,19 +246,30 @@ fn reason(task: TaskId) -> String {
     format!("nisse {task}")
 }
 
-/// `git worktree add`, of a new branch or of the branch itself.
-fn add(branch: &TaskBranch, options: &[&str], start: &str) -> Result<Worktree, Error> {
+/// The same while it is made again: a killed attempt leaves half the files, and they are not somebody's deletions.
+fn unfinished(task: TaskId) -> String {
+    format!("{} (being made again)", reason(task))
+}
+
+fn is_lock_of(task: TaskId, lock: &str) -> bool {
+    lock == reason(task) || lock == unfinished(task)
+}
+
+/// `git worktree add`, of a new branch or of the branch itself, locked with these words.
+fn add(branch: &TaskBranch, reason: &str, options: &[&str], start: &str) -> Result<Worktree, Error> {
     let checkout = &branch.checkout;
     let big = checkout.git_dir().join("index").metadata().is_ok_and(|found| found.len() >= BIG_INDEX);
-    let mut call = checkout.git().call(["worktree", "add", "--quiet", "--lock", "--reason", &reason(branch.task)]);
+    let mut call = checkout.git().call(["worktree", "add", "--quiet", "--lock", "--reason", reason]);
     if big {
         call = call.setting("checkout.workers", "0");
     }
     call.args(options).args([branch.path.as_os_str()]).args([start]).limit(LONG).run()?;
     match Entry::find(branch)? {
         Some(git_dir) => {
-            let worktree = Worktree { branch: branch.clone(), git_dir, memory: Memory::default() };
+            let worktree = Worktree::at(branch.clone(), git_dir);
             worktree.verify()?;
+            // as git was configured to make them
+            let _ = worktree.take_repairs();
             Ok(worktree)
         }
         None => Err(Error::Unreadable { action: "worktree".to_owned(), answer: "it made no entry".to_owned() }),
@@ -349,8 +345,10 @@ pub(super) fn remove(branch: &TaskBranch) -> Result<(), Error> {
         return Err(Error::Foreign { what: shown(path), why });
     }
     remove_tree(path)?;
+    crash::point("remove.directory");
     if let Some(entry) = entry {
         remove_tree(&entry)?;
+        crash::point("remove.entry");
         // as git does; others may still have theirs
         let _ = fs::remove_dir(branch.checkout.common_dir().join("worktrees"));
     }
@@ -366,13 +364,13 @@ fn is_left_over(branch: &TaskBranch) -> bool {
 }
 
 /// A small file's text; none if there is no such regular file (to read a pipe would take for ever).
-fn read_file(path: &Path) -> Option<String> {
+pub(super) fn read_file(path: &Path) -> Option<String> {
     path.symlink_metadata().ok().filter(fs::Metadata::is_file)?;
     fs::read_to_string(path).ok()
 }
 
 /// The first line of a small file; none if there is no such file.
-fn read_line(path: &Path) -> Option<String> {
+pub(super) fn read_line(path: &Path) -> Option<String> {
     read_file(path)?.lines().next().map(str::to_owned)
 }
 

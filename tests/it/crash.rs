@@ -1,109 +1,193 @@
-//! The program dies at every named point, and a resume ends as if it had not.
+//! The program dies at every named point that a command comes by, is run again, and ends as if it had not.
 //!
-//! Compiled with the feature `crashpoints` only; `tests/run` does it.
+//! Compiled with the feature `crashpoints` only; `tests/run` does it. Which points a command comes by is not listed here:
+//! it is run to its end once, and names them.
 
-use std::collections::BTreeMap;
+mod answers;
+mod home;
+mod left;
+mod task;
 
-use nisse::log::crash::POINTS;
-use serde_json::json;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::atomic::{AtomicBool, Ordering},
+};
 
-use crate::support::{Run, Script, Step, TestEnvironment, Wire};
+use nisse::{
+    log::{Access, Log, crash::POINTS},
+    repo::IN_PLACE_REFS,
+};
+use serde_json::{Value, json};
 
-/// How a task ends, and how it works.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Way {
-    isolation: &'static str,
-    succeeds: bool,
+use crate::support::{Fingerprint, Run, Script, Step, TestEnvironment, Wire};
+
+/// A command in a world, and what is run after it died.
+struct Case<'a> {
+    env: &'a TestEnvironment,
+    command: Vec<&'a str>,
+    again: Vec<&'a str>,
+    code: i32,
+    /// What is run again takes back what was begun: then all is as it was before the command, or as it is after it.
+    takes_back: bool,
+    once: bool,
 }
 
-fn world(way: Way) -> TestEnvironment {
-    let end = if way.succeeds { Step::hand_back() } else { Step::give_up() };
-    let env = TestEnvironment::new(
-        Wire::Chat,
-        Script::ByHistory(vec![
-            Step::call("write_file", json!({"path": "b.txt", "content": "b\n"})),
-            Step::call("edit_file", json!({"path": "a.txt", "old": "unfinished", "new": "finished"})),
-            end,
-        ]),
-    );
-    env.checkout.write(".gitignore", "*.log\n").commit("rules");
-    env.checkout.write("a.txt", "unfinished\n").write("x.log", "ignored\n").write("staged.txt", "staged\n");
-    env.checkout.git(&["add", "staged.txt"]);
+impl<'a> Case<'a> {
+    fn new(env: &'a TestEnvironment, command: &[&'a str]) -> Self {
+        Self { env, command: command.to_vec(), again: command.to_vec(), code: 0, takes_back: false, once: false }
+    }
+
+    /// The exit status of the command.
+    fn code(mut self, code: i32) -> Self {
+        self.code = code;
+        self
+    }
+
+    /// Something else is run after the death.
+    fn then(mut self, again: &[&'a str]) -> Self {
+        self.again = again.to_vec();
+        self
+    }
+
+    fn takes_back(mut self) -> Self {
+        self.takes_back = true;
+        self
+    }
+
+    /// Each point counts once, however often the command comes by it.
+    fn once(mut self) -> Self {
+        self.once = true;
+        self
+    }
+
+    /// Kills the command at these points, whenever it comes by one, and goes on.
+    fn at(&self, named: &[&str]) {
+        let Self { env, command, again, .. } = self;
+        env.keep("before");
+        let before = End::of(env).without_own_refs();
+        let whole = env.set("CRASHPOINT", "?").run(command);
+        whole.exits(self.code);
+        let after = End::of(env);
+        let mut points = reached(&whole);
+        for name in named {
+            assert!(points.iter().any(|(point, _)| point == name), "{command:?}: never at {name}");
+        }
+        points.retain(|(point, time)| named.contains(&&**point) && (*time == 1 || !self.once));
+        for (name, time) in points {
+            let point = format!("{name}#{time}");
+            env.bring_back("before");
+            let died = env.set("CRASHPOINT", &point).run(command);
+            assert!(died.stderr.contains(&format!("crashed at {name}\n")), "{point}\n{}", died.report());
+            // it may come by the same point again; then it dies there again
+            let mut last = env.run(again);
+            if last.stderr.contains("crashed at") {
+                last = env.set("CRASHPOINT", "").run(again);
+            }
+            env.set("CRASHPOINT", "");
+            let at = format!("{command:?} {point}\n{}\n{}", died.report(), last.report());
+            assert!(!last.stderr.contains("panicked at") && !last.stderr.contains("bug in nisse"), "{at}");
+            let end = End::of(env);
+            let wrong = end.against(&after);
+            let back = self.takes_back && end.without_own_refs().against(&before).is_empty();
+            assert!(wrong.is_empty() || back, "{wrong:#?}\n{at}");
+        }
+        env.set("CRASHPOINT", "").changed_paths();
+    }
+}
+
+/// No point is dead: for each there is a case that names it.
+#[test]
+fn every_point_is_in_a_case() {
+    let cases = [task::POINTS, home::POINTS, answers::POINTS, left::POINTS];
+    let named: BTreeSet<&str> = cases.into_iter().flatten().flat_map(|case| case.iter().copied()).collect();
+    assert_eq!(named, POINTS.iter().copied().collect());
+}
+
+/// The points that a run names, in order, each with how often it has come by then.
+fn reached(run: &Run) -> Vec<(String, usize)> {
+    let mut times = BTreeMap::new();
+    let mut count = |name: &str| {
+        let time = times.entry(name.to_owned()).or_default();
+        *time += 1;
+        (name.to_owned(), *time)
+    };
+    run.stderr.lines().filter_map(|line| line.strip_prefix("reached ")).map(&mut count).collect()
+}
+
+/// What is left in the checkout and of its tasks.
+struct End {
+    files: Fingerprint,
+    said: BTreeMap<&'static str, String>,
+}
+
+impl End {
+    fn of(env: &TestEnvironment) -> Self {
+        let git = |arguments: &[&str]| env.checkout.git(arguments);
+        // no ids of commits: those of the person's own hold the time of day
+        let refs = git(&["for-each-ref", "--format=%(refname) %(tree) %(subject)"]);
+        let counted = |line: &str| {
+            let name = line.split(' ').next().unwrap();
+            // what says that a task works in place holds the index, byte for byte, with its times
+            let line = if name.starts_with(IN_PLACE_REFS) { name } else { line };
+            format!("{line} {}\n", git(&["rev-list", "--count", name]))
+        };
+        let log = Log::open(&env.state(), Access::Read).unwrap();
+        let tasks = log.iter().flat_map(|log| log.tasks().unwrap().into_iter().map(|id| log.task(id).unwrap()));
+        let outcome = |task: nisse::domain::task::Task| {
+            let outcome = task.outcome().map(|outcome| outcome.word());
+            format!("{} {outcome:?}, {} pending\n", task.id, task.pending_intents().count())
+        };
+        let list = |place: &str| {
+            let entries = std::fs::read_dir(env.state().join(place)).into_iter().flatten();
+            let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+            names.sort();
+            names.join("\n")
+        };
+        let worktrees = git(&["worktree", "list", "--porcelain"]);
+        let said = BTreeMap::from([
+            ("refs", refs.lines().map(counted).collect()),
+            ("HEAD", std::fs::read_to_string(env.checkout.path().join(".git/HEAD")).unwrap()),
+            ("index", git(&["ls-files", "--stage"])),
+            ("status", git(&["status", "--porcelain", "--ignored"])),
+            ("worktrees", worktrees.lines().filter(|line| !line.starts_with("HEAD ")).collect()),
+            ("directories", list("worktrees")),
+            ("locks", list("locks")),
+            ("tasks", tasks.map(outcome).collect()),
+        ]);
+        Self { files: Fingerprint::of(env.checkout.path()), said }
+    }
+
+    /// Without what is kept under `refs/nisse`.
+    fn without_own_refs(mut self) -> Self {
+        let refs = self.said.get_mut("refs").unwrap();
+        *refs = refs.split_inclusive('\n').filter(|line| !line.starts_with("refs/nisse/")).collect();
+        self
+    }
+
+    /// What differs from another.
+    fn against(&self, other: &Self) -> Vec<String> {
+        let mut wrong = other.files.changes(&self.files, &[]);
+        wrong.retain(|change| !change.starts_with(".git/"));
+        let said = other.said.iter().filter(|(what, said)| self.said[*what] != **said);
+        wrong.extend(said.map(|(what, said)| format!("{what}: was\n{said}\nis\n{}", self.said[what])));
+        wrong
+    }
+}
+
+/// A task that rests after its first file, in a world that is prepared so; and its result.
+fn resting(isolation: &str, prepare: impl FnOnce(&TestEnvironment)) -> (TestEnvironment, Value) {
+    let went = AtomicBool::new(false);
+    let script = Script::by_content(move |asked| match asked.replies() {
+        0 => Step::call("write_file", json!({"path": "b.txt", "content": "b\n"})),
+        1 if !went.swap(true, Ordering::SeqCst) => {
+            Step::error(429, &[("retry-after", "86400")], "throttling_error", "Rate limit exceeded.")
+        }
+        _ => Step::hand_back(),
+    });
+    let env = TestEnvironment::new(Wire::Chat, script);
+    prepare(&env);
     // in place, HEAD goes away and comes back, which its reflog tells
     env.person_will_change(".git/logs/HEAD");
-    env.set("NISSE_WORKTREE_SETUP", "true").set("NISSE_WORKTREE_COPY", "x.log");
-    env
-}
-
-fn begin(env: &TestEnvironment, way: Way) -> Run {
-    env.delegate(&["--isolation", way.isolation], "Finish it.")
-}
-
-/// What is left of the task: its refs by kind, each with its files.
-fn left(env: &TestEnvironment) -> BTreeMap<String, String> {
-    let refs = env.checkout.git(&["for-each-ref", "--format=%(refname) %(tree)", "refs/heads", "refs/nisse"]);
-    let kind = |line: &str| {
-        let (name, tree) = line.split_once(' ').unwrap();
-        let name = name.rsplit_once('/').unwrap().0;
-        (name.to_owned(), env.checkout.git(&["ls-tree", "-r", tree]))
-    };
-    refs.lines().map(kind).collect()
-}
-
-/// Whether a task of this kind comes by a point.
-fn reaches(point: &str, way: Way) -> bool {
-    let (group, _) = point.split_once('.').unwrap();
-    match group {
-        "switch" | "back" => way.isolation == "in-place",
-        "squash" => way.succeeds,
-        "end" | "clean_up" => way.succeeds && way.isolation == "worktree",
-        "discard" => !way.succeeds,
-        _ if matches!(point, "prepare.submodules" | "prepare.copied") => way.isolation == "worktree",
-        _ => true,
-    }
-}
-
-#[test]
-fn at_every_point_and_on_it_goes() {
-    for isolation in ["worktree", "in-place"] {
-        for succeeds in [true, false] {
-            let way = Way { isolation, succeeds };
-            let (code, outcome) = if succeeds { (0, "handback") } else { (3, "failed") };
-            let whole = world(way);
-            begin(&whole, way).ends(code, outcome);
-            let expected = left(&whole);
-            for point in POINTS.iter().filter(|point| reaches(point, way)) {
-                let env = world(way);
-                env.set("CRASHPOINT", point);
-                let died = begin(&env, way);
-                assert!(died.stderr.contains(&format!("crashed at {point}\n")), "{way:?} {point}\n{}", died.report());
-                // it may come by the same point again; then it dies there again
-                let again = env.run(&["resume", "--json"]);
-                let last = if again.stderr.contains("crashed at") {
-                    env.set("CRASHPOINT", "");
-                    env.run(&["resume", "--json"])
-                } else {
-                    again
-                };
-                let over = last.stderr.contains("nothing is pending");
-                assert!(
-                    !over || ["clean_up.done", "discard.branch"].contains(point),
-                    "{way:?} {point}\n{}",
-                    last.report()
-                );
-                if !over {
-                    last.ends(code, outcome);
-                }
-                let mut after = left(&env);
-                // files that were given back by half look like somebody else's: they are kept once more, to be safe
-                if point.starts_with("back.") {
-                    after.remove("refs/nisse/found");
-                }
-                assert_eq!(after, expected, "{way:?} {point}");
-                env.assert_checkout_unchanged();
-                let worktrees = env.checkout.git(&["worktree", "list"]);
-                assert_eq!(worktrees.lines().count(), 1, "{way:?} {point}: {worktrees}");
-            }
-        }
-    }
+    let rests = env.delegate(&["--isolation", isolation], "Make b.txt.").ends(5, "interrupted");
+    (env, rests)
 }

@@ -229,6 +229,7 @@ fn candidates(task: &Task, dice: &mut Dice<'_>) -> Vec<EventKind> {
             duration_ms: 1,
         },
         EventKind::TurnEnded { turn },
+        EventKind::WorktreeRepaired { what: vec!["HEAD".to_owned()] },
         EventKind::Recovered { cause: "c".to_owned(), checkpoint: (dice.below(3) == 0).then(|| commit(5)) },
         EventKind::GateAnswered { answer: dice.pick(&[Answer::Rollback, Answer::Keep, Answer::Keep, Answer::Drop]) },
         EventKind::TaskPaused { pause: dice.pick(&[Pause::Gated, Pause::Stopped]), cause: "c".to_owned() },
@@ -266,6 +267,7 @@ fn walk(choices: &[u8]) -> Vec<Event> {
                 EventKind::SpanStarted { .. }
                     | EventKind::TaskPaused { .. }
                     | EventKind::Recovered { .. }
+                    | EventKind::WorktreeRepaired { .. }
                     | EventKind::GateAnswered { .. }
             )
         };

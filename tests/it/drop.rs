@@ -87,28 +87,20 @@ fn a_drop_that_was_cut_is_gone_on_with() {
     let (env, result) = resting();
     let name = result["task"].as_str().unwrap().to_owned();
     let task: TaskId = name.parse().unwrap();
-    let copy = |from: &str, to: &str| {
-        let (from, to) = (env.root().join(from), env.root().join(to));
-        let _ = fs::remove_dir_all(&to);
-        assert!(std::process::Command::new("cp").arg("-a").arg(from).arg(to).status().unwrap().success());
-    };
-    for place in ["checkout", "state"] {
-        copy(place, &format!("{place}-before"));
-    }
+    env.keep("before");
     let events =
         |state: &str| Log::open(&env.root().join(state), Access::Read).unwrap().unwrap().events(task, 0).unwrap();
     let begins = events("state").len();
     env.run(&["drop", "--json", &name]).ends(0, "dropped");
-    copy("state", "state-after");
-    copy("checkout", "checkout-after");
+    env.keep("after");
     let written = events("state-after").split_off(begins);
     for number in 0..written.len() {
         for command in ["drop", "resume"] {
             let prefix = &written[..number];
-            copy("state-before", "state");
+            env.copy("state-before", "state");
             // the first that is settled is the discard
             let gone = prefix.iter().any(|event| matches!(event.kind, EventKind::IntentSettled { .. }));
-            copy(if gone { "checkout-after" } else { "checkout-before" }, "checkout");
+            env.copy(if gone { "checkout-after" } else { "checkout-before" }, "checkout");
             let decided = prefix.iter().any(|event| matches!(event.kind, EventKind::GateAnswered { .. }));
             if command == "resume" && !decided {
                 continue;

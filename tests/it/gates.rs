@@ -9,6 +9,11 @@ use crate::support::{Script, Step, TestEnvironment, Wire, wait_until};
 
 /// A task whose process was killed while a command ran that had changed files; with the task's first gate.
 fn cut_in_a_command(wire: Wire) -> (TestEnvironment, Value, tempfile::TempDir) {
+    cut_in_a_command_with(wire, "worktree")
+}
+
+/// The same of a task that works there.
+pub(crate) fn cut_in_a_command_with(wire: Wire, isolation: &str) -> (TestEnvironment, Value, tempfile::TempDir) {
     let scratch = tempfile::tempdir().unwrap();
     let began = scratch.path().join("began");
     let line = format!("echo half >> a.txt; echo half > half.txt; : > {}; sleep 600", began.display());
@@ -18,7 +23,9 @@ fn cut_in_a_command(wire: Wire) -> (TestEnvironment, Value, tempfile::TempDir) {
         Step::hand_back(),
     ]);
     let env = TestEnvironment::new(wire, script);
-    let running = env.start(&["delegate", "--json", "Do it."]);
+    // in place, HEAD goes away and comes back, which its reflog tells
+    env.person_will_change(".git/logs/HEAD");
+    let running = env.start(&["delegate", "--json", "--isolation", isolation, "Do it."]);
     assert!(wait_until(Duration::from_mins(2), || began.exists()), "the command did not begin");
     running.signal(Signal::KILL);
     env.finish(running);
@@ -112,5 +119,52 @@ fn a_branch_that_was_moved_or_deleted_is_put_back_where_the_log_says() {
         env.run(&["resume", "--json", task]).ends(6, "gated");
         let result = env.run(&["resume", "--json", task, "--rollback"]).ends(0, "handback");
         assert_eq!(env.on_branch(&result, "b.txt").unwrap(), b"b\n");
+    }
+}
+
+/// On a terminal, whoever resumes is shown what is there, and asked.
+#[test]
+fn on_a_terminal_the_person_is_asked() {
+    let question = "What becomes of it?";
+    // the last of four is where the question begins; one down is the first
+    for (keys, code, words) in [
+        ("\r", 6, "--rollback, --keep or --drop"),
+        ("\u{1b}", 6, "--rollback, --keep or --drop"),
+        ("\u{3}", 6, "--rollback, --keep or --drop"),
+        ("j\r", 0, "handback"),
+        ("jj\r", 0, "handback"),
+        ("k\r", 0, "dropped"),
+    ] {
+        let (env, gated, _scratch) = cut_in_a_command(Wire::Chat);
+        let (task, worktree) = (gated["task"].as_str().unwrap(), gated["worktree"].as_str().unwrap());
+        env.set("TERM", "xterm-256color");
+        let run = env.run_with_keys(&["resume"], &[(question, keys)]);
+        run.exits(code);
+        for shown in ["echo half", "half.txt", "+half", question, words] {
+            assert!(run.stdout.contains(shown), "{keys:?}: {shown:?} is not shown\n{}", run.report());
+        }
+        let shown = env.run(&["log", "--json", task]).json().remove(0)["events"].to_string();
+        let decided =
+            ["rollback", "keep", "drop"].into_iter().find(|answer| shown.contains(&format!("\"answer\":\"{answer}\"")));
+        match (keys, decided) {
+            ("j\r", Some("rollback")) | ("jj\r", Some("keep")) | ("k\r", Some("drop")) => {}
+            (_, None) if code == 6 => {
+                assert_eq!(
+                    fs::read(format!("{worktree}/half.txt")).unwrap(),
+                    b"half\n",
+                    "{keys:?}: something was touched"
+                );
+            }
+            _ => panic!("{keys:?} decided {decided:?}\n{}", run.report()),
+        }
+    }
+}
+
+#[test]
+fn whoever_wants_no_questions_gets_none() {
+    for options in [&["--no-input"][..], &["--json"]] {
+        let (env, _gated, _scratch) = cut_in_a_command(Wire::Chat);
+        let run = env.finish(env.start_on_terminal(&[&["resume"], options].concat()));
+        assert!(!run.exits(6).stdout.contains("What becomes"), "{}", run.report());
     }
 }

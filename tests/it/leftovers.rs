@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::support::{Step, TestEnvironment, Wire};
 
 /// 31 days after the tests' moment.
-const LATER: &str = "1798588800000";
+pub(crate) const LATER: &str = "1798588800000";
 
 fn write() -> Step {
     Step::call("write_file", json!({"path": "b.txt", "content": "b\n"}))

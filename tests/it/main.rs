@@ -26,6 +26,7 @@ mod gates;
 mod generated;
 mod headless;
 mod house;
+mod in_place;
 mod isolation;
 mod leftovers;
 mod loop_walk;

@@ -194,3 +194,32 @@ fn a_checkpoint_that_cannot_be_made_stops_the_task_before_the_next_effect() {
         assert!(next.exists());
     }
 }
+
+/// What ties a worktree to its branch is put back before it is used, and the log says so.
+#[test]
+fn a_worktree_that_was_tied_to_something_else_is_repaired_and_told() {
+    let repaired = |env: &TestEnvironment, task: &str| {
+        let events = env.run(&["log", "--json", task]).exits(0).json().remove(0)["events"].clone();
+        let all = events.as_array().unwrap().iter();
+        all.filter(|event| event["event"] == "worktree_repaired").map(|event| event["data"]["what"].clone()).collect()
+    };
+    // by a command, and by its checks
+    let line = "echo b > b.txt; echo 'gitdir: /nowhere' > .git";
+    let env =
+        TestEnvironment::new(Wire::Chat, vec![Step::call("run_command", json!({"command": line})), Step::hand_back()]);
+    let run = env.delegate(&["--check", "rm .git; mkdir .git"], "Make b.txt.");
+    let result = run.ends(0, "handback");
+    assert_eq!(env.on_branch(&result, "b.txt").unwrap(), b"b\n");
+    let told: Vec<Value> = repaired(&env, result["task"].as_str().unwrap());
+    assert_eq!(told, [json!([".git"]), json!([".git"])]);
+    assert!(run.stderr.contains("worktree's .git: put back"), "{}", run.report());
+
+    // while nobody was there
+    let killed = killed(Wire::Chat);
+    fs::write(killed.worktree.join(".git"), "gitdir: /nowhere\n").unwrap();
+    let entry = killed.env.checkout.path().join(".git/worktrees").join(killed.worktree.file_name().unwrap());
+    fs::write(entry.join("HEAD"), "ref: refs/heads/main\n").unwrap();
+    let result = killed.goes_on();
+    let told: Vec<Value> = repaired(&killed.env, result["task"].as_str().unwrap());
+    assert_eq!(told, [json!([".git", "HEAD"])]);
+}

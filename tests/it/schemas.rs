@@ -6,7 +6,10 @@ use nisse::cli::render::schema;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::support::{Script, Step, TestEnvironment, Wire, wait_until};
+use crate::{
+    leftovers::LATER,
+    support::{Script, Step, TestEnvironment, Wire, wait_until},
+};
 
 #[test]
 fn the_schemas_are_current() {
@@ -83,6 +86,8 @@ fn every_line_is_as_its_schema_says() {
     seen.all(&resting.run(&["drop", "--json", rests["task"].as_str().unwrap()]).exits(0).json());
     drop(resting);
 
+    documents(&mut seen);
+
     seen.all(&env.run(&["log", "--json", "no-such-task"]).exits(2).json());
     seen.all(&env.run(&["--json", "no-such-command"]).exits(2).json());
 
@@ -100,7 +105,49 @@ fn every_line_is_as_its_schema_says() {
     ] {
         assert!(often.contains(&event), "{event} never came: {often:?}");
     }
-    assert_eq!(seen.types.iter().map(String::as_str).collect::<Vec<_>>(), ["error", "event", "result"]);
+    assert_eq!(
+        seen.types.iter().map(String::as_str).collect::<Vec<_>>(),
+        ["apply", "diff", "doctor", "error", "event", "result"]
+    );
+}
+
+/// What other commands print: of a task that is brought home, put back, and leaves something.
+fn documents(seen: &mut Seen) {
+    let write = Step::call("write_file", json!({"path": "b.txt", "content": "b\n"}));
+    let env = TestEnvironment::new(Wire::Chat, vec![write, Step::hand_back()]);
+    let result = env.delegate(&[], "Make b.txt.").exits(0).result();
+    let task = result["task"].as_str().unwrap();
+    seen.all(&env.run(&["log", "--json", "--diff", task]).exits(0).json());
+    env.person(|checkout| drop(checkout.write("staged", "s\n").git(&["add", "staged"])));
+    let mut ways = BTreeSet::new();
+    let mut apply = |options: &[&str], code| {
+        let lines = env.run(&[&["apply", "--json", task], options].concat()).exits(code).json();
+        seen.all(&lines);
+        ways.extend(lines[0]["how"].as_str().map(str::to_owned));
+    };
+    apply(&[], 0);
+    apply(&[], 0);
+    env.checkout.write("b.txt", "mine\n");
+    apply(&["--abort"], 6);
+    fs::remove_file(env.checkout.path().join("b.txt")).unwrap();
+    apply(&["--squash"], 0);
+    env.checkout.git(&["reset", "--quiet", "--hard", "HEAD~1"]);
+    assert_eq!(ways.iter().map(String::as_str).collect::<Vec<_>>(), ["already", "commits", "files", "put_back"]);
+    // another's worktree and branch, and refs that are old
+    let path = env.root().join("elsewhere");
+    let reason = "nisse 01993c5e-7b1a-7000-8000-0123456789ab";
+    let add =
+        ["worktree", "add", "--quiet", "--lock", "--reason", reason, "-b", "nisse/theirs", path.to_str().unwrap()];
+    env.checkout.git(&add);
+    env.set("NISSE_TEST_CLOCK", LATER).changed_paths();
+    let mut states = BTreeSet::new();
+    for options in [&[][..], &["--fix"]] {
+        let lines = env.run(&[&["doctor", "--json"], options].concat()).json();
+        seen.all(&lines);
+        states.extend(lines[0]["leftovers"].as_array().unwrap().iter().map(|one| one["state"].to_string()));
+    }
+    assert!(["\"dead\"", "\"foreign\"", "\"removed\""].iter().all(|&state| states.contains(state)), "{states:?}");
+    env.changed_paths();
 }
 
 /// What has been held against its schema.

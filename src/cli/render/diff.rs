@@ -4,14 +4,19 @@ use std::{fmt::Write as _, io::IsTerminal as _};
 
 use anstream::ColorChoice;
 use clap::builder::styling::{AnsiColor, Style};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use super::{Manner, bytes, data, plain};
-use crate::commands::log::TaskDiff;
+use crate::{
+    commands::log::TaskDiff,
+    domain::id::{CommitId, TaskId},
+};
 
 /// Shows it.
 pub fn diff(manner: Manner, found: &TaskDiff) {
     if manner.json {
-        return data(manner, &document(found).to_string());
+        return data(manner, &serde_json::json!(Document::of(found)).to_string());
     }
     let coloured = match manner.color {
         ColorChoice::Always | ColorChoice::AlwaysAnsi => true,
@@ -25,19 +30,50 @@ pub fn diff(manner: Manner, found: &TaskDiff) {
     bytes(&found.diff.patch);
 }
 
-/// The patch is null where it is no UTF-8: a string could not hold it.
-fn document(found: &TaskDiff) -> serde_json::Value {
-    let TaskDiff { task, from, to, diff } = found;
-    let files: Vec<_> = diff.files.iter().map(|file| &file.path).collect();
-    serde_json::json!({
-        "v": 1, "type": "diff", "task": task, "from": from, "to": to, "files": files,
-        "insertions": diff.insertions, "deletions": diff.deletions,
-        "patch": std::str::from_utf8(&diff.patch).ok(),
-    })
+/// What a task changed.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Document<'a> {
+    /// Version of this object's form.
+    #[schemars(extend("const" = 1))]
+    v: u32,
+    /// `diff`.
+    #[schemars(extend("const" = "diff"))]
+    r#type: &'static str,
+    /// The task.
+    task: TaskId,
+    /// The commit that it started from.
+    from: &'a CommitId,
+    /// Its last commit.
+    to: &'a CommitId,
+    /// The paths that changed.
+    files: Vec<&'a str>,
+    /// Lines added.
+    insertions: u64,
+    /// Lines removed.
+    deletions: u64,
+    /// What `git apply` takes; null where it is no UTF-8: a string could not hold it.
+    patch: Option<&'a str>,
 }
 
-/// Lines in colour, without what would steer a terminal, and without the bytes of binary files.
-fn readable(patch: &str) -> String {
+impl<'a> Document<'a> {
+    fn of(found: &'a TaskDiff) -> Self {
+        let TaskDiff { task, from, to, diff } = found;
+        Self {
+            v: 1,
+            r#type: "diff",
+            task: *task,
+            from,
+            to,
+            files: diff.files.iter().map(|file| file.path.as_str()).collect(),
+            insertions: diff.insertions,
+            deletions: diff.deletions,
+            patch: std::str::from_utf8(&diff.patch).ok(),
+        }
+    }
+}
+
+/// The patch in colour, without what would steer a terminal, and without the bytes of binary files.
+pub(super) fn readable(patch: &str) -> String {
     let mut text = String::new();
     let mut binary = false;
     for line in patch.split_terminator('\n') {

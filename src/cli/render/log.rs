@@ -167,6 +167,7 @@ impl Teller {
             | EventKind::CheckRan { .. }
             | EventKind::TurnEnded { .. }
             | EventKind::GateAnswered { .. }
+            | EventKind::WorktreeRepaired { .. }
             | EventKind::Recovered { .. } => {
                 let lines = story::lines(event).iter().map(|line| plain(line)).collect();
                 told.extend(timed(event, lines));

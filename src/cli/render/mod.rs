@@ -3,6 +3,7 @@
 //! Renderers are functions of events and of the commands' data; none of them decides anything.
 
 pub mod apply;
+pub mod ask;
 pub mod demo;
 pub mod diff;
 pub mod doctor;
@@ -22,10 +23,7 @@ use std::io::{IsTerminal as _, Write as _};
 use anstream::{AutoStream, ColorChoice};
 
 use super::{args::Common, error::Report};
-use crate::{
-    commands::settings::Environment,
-    domain::{id::TaskId, task::Task},
-};
+use crate::commands::settings::Environment;
 
 /// How the person wants to be spoken to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -105,28 +103,6 @@ pub fn error(manner: Manner, report: &Report) {
 pub fn document(manner: Manner, json: impl FnOnce() -> serde_json::Value, text: impl FnOnce() -> String) {
     let content = if manner.json { json().to_string() } else { text() };
     data(manner, content.trim_end());
-}
-
-/// Whether somebody can be asked: the questions need a terminal on both sides.
-#[must_use]
-pub fn can_ask() -> bool {
-    std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
-}
-
-/// Asks which of several tasks is meant; none if nobody chose.
-#[must_use]
-pub fn ask_which(tasks: &[Task]) -> Option<TaskId> {
-    let items: Vec<String> = tasks
-        .iter()
-        .map(|task| {
-            let outcome = task.outcome().map_or("cut off", |outcome| outcome.word());
-            format!("{}  {outcome}  {}", task.id.short(), first_line(&task.started.brief, 60))
-        })
-        .collect();
-    let chosen = dialoguer::Select::new().with_prompt("Which task goes on?").items(&items).default(0).interact_opt();
-    // whatever came, the cursor must be seen again
-    let _ = dialoguer::console::Term::stderr().show_cursor();
-    tasks.get(chosen.ok().flatten()?).map(|task| task.id)
 }
 
 /// Whether standard error is a terminal.

@@ -198,6 +198,7 @@ fn told(event: &Event) -> Vec<String> {
         | EventKind::ContextEvicted { .. }
         | EventKind::SetupRan { .. }
         | EventKind::CheckRan { .. }
+        | EventKind::WorktreeRepaired { .. }
         | EventKind::Recovered { .. } => story::lines(event),
         EventKind::TaskStarted(_)
         | EventKind::SpanStarted { .. }

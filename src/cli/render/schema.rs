@@ -3,14 +3,25 @@
 use schemars::{JsonSchema, generate::SchemaSettings};
 use serde_json::{Map, Value, json};
 
-use crate::{cli::error::ErrorObject, commands::result::TaskResult, domain::event::EventKind};
+use super::diff;
+use crate::{
+    cli::error::ErrorObject,
+    commands::{apply::Applied, doctor::Report, result::TaskResult},
+    domain::event::EventKind,
+};
 
 /// All schemas with the names of their files under `examples/`.
 #[must_use]
 pub fn all() -> Vec<(String, Vec<u8>)> {
-    [("result", of::<TaskResult>()), ("error", of::<ErrorObject>()), ("event", event())]
-        .map(|(name, schema)| (format!("{name}.schema.json"), format!("{schema:#}\n").into_bytes()))
-        .into()
+    let documents = [
+        ("result", of::<TaskResult>()),
+        ("error", of::<ErrorObject>()),
+        ("event", event()),
+        ("apply", of::<Applied>()),
+        ("diff", of::<diff::Document<'_>>()),
+        ("doctor", of::<Report>()),
+    ];
+    documents.map(|(name, schema)| (format!("{name}.schema.json"), format!("{schema:#}\n").into_bytes())).into()
 }
 
 fn of<T: JsonSchema>() -> Value {

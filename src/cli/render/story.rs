@@ -111,6 +111,9 @@ pub fn lines(event: &Event) -> Vec<String> {
             .to_owned(),
         ],
         EventKind::Recovered { cause, .. } => vec![format!("looked: {cause}")],
+        EventKind::WorktreeRepaired { what } => {
+            vec![format!("something had changed the worktree's {}: put back", what.join(" and "))]
+        }
         EventKind::TaskPaused { pause, cause } => {
             let word = match pause {
                 Pause::Interrupted => "interrupted",

@@ -1,6 +1,6 @@
 //! Killed half way, it goes on when it is run again, or goes back: for every cut of its log and every half of its files.
 
-use std::{fs, path::Path, process::Command};
+use std::fs;
 
 use nisse::{
     domain::{
@@ -14,11 +14,6 @@ use nisse::{
 use super::{applied, handed_back, handed_back_with};
 use crate::support::{Fingerprint, TestEnvironment};
 
-fn copy(from: &Path, to: &Path) {
-    let _ = fs::remove_dir_all(to);
-    assert!(Command::new("cp").arg("-a").arg(from).arg(to).status().unwrap().success());
-}
-
 /// The worlds before and after, of which a cut one is made.
 struct Cut<'a> {
     env: &'a TestEnvironment,
@@ -31,13 +26,9 @@ impl<'a> Cut<'a> {
     fn of(env: &'a TestEnvironment, task: &str, arguments: &[&str], how: &str) -> Self {
         let task = task.parse().unwrap();
         let begins = events(env, task).len() as u64;
-        for place in ["checkout", "state"] {
-            copy(&env.root().join(place), &env.root().join(format!("{place}-before")));
-        }
+        env.keep("before");
         applied(&env.run(arguments), how);
-        for place in ["checkout", "state"] {
-            copy(&env.root().join(place), &env.root().join(format!("{place}-after")));
-        }
+        env.keep("after");
         env.changed_paths();
         Self { env, task, begins }
     }
@@ -51,12 +42,10 @@ impl<'a> Cut<'a> {
     /// The world before it, with so many of its events in the log, and the files of which `moved` says so.
     fn stand(&self, events: usize, moved: impl Fn(usize, &str) -> bool) {
         let root = self.env.root();
-        for place in ["checkout", "state"] {
-            copy(&root.join(format!("{place}-before")), &root.join(place));
-        }
+        self.env.bring_back("before");
         // objects and refs are written before anything in the checkout
         for ours in [".git/objects", ".git/refs/nisse"] {
-            copy(&root.join("checkout-after").join(ours), &root.join("checkout").join(ours));
+            self.env.copy(&format!("checkout-after/{ours}"), &format!("checkout/{ours}"));
         }
         let mut log = Log::open(&root.join("state"), Access::Write).unwrap().unwrap();
         log.append(&self.written()[..events]).unwrap();
@@ -81,9 +70,10 @@ fn events(env: &TestEnvironment, task: TaskId) -> Vec<Event> {
     Log::open(&env.state(), Access::Read).unwrap().unwrap().events(task, 0).unwrap()
 }
 
-const LINE: &str = "echo task >> a.txt; echo b > b.txt; rm gone.txt; chmod +x run.sh; echo more >> run.sh";
+/// A file of each kind of change.
+pub(crate) const LINE: &str = "echo task >> a.txt; echo b > b.txt; rm gone.txt; chmod +x run.sh; echo more >> run.sh";
 
-fn arranged(env: &TestEnvironment) {
+pub(crate) fn arranged(env: &TestEnvironment) {
     env.checkout.write("gone.txt", "g\n").write("run.sh", "true\n").commit("files");
 }
 

@@ -1,7 +1,7 @@
 //! Bringing the work home: into a clean checkout, beside a person's own changes, as commits, and back.
 
 mod commits;
-mod cut;
+pub(crate) mod cut;
 mod files;
 mod refused;
 
@@ -10,12 +10,12 @@ use serde_json::{Value, json};
 use crate::support::{Run, Step, TestEnvironment, Wire};
 
 /// A world in which a task ran `line` in its worktree and handed it back; with the task's id.
-fn handed_back(prepare: impl FnOnce(&TestEnvironment), line: &str) -> (TestEnvironment, String) {
+pub(crate) fn handed_back(prepare: impl FnOnce(&TestEnvironment), line: &str) -> (TestEnvironment, String) {
     handed_back_with(prepare, &[line])
 }
 
 /// The same with several commands, a checkpoint each.
-fn handed_back_with(prepare: impl FnOnce(&TestEnvironment), lines: &[&str]) -> (TestEnvironment, String) {
+pub(crate) fn handed_back_with(prepare: impl FnOnce(&TestEnvironment), lines: &[&str]) -> (TestEnvironment, String) {
     let mut steps: Vec<Step> =
         lines.iter().map(|line| Step::call("run_command", json!({"command": format!("set -e; {line}")}))).collect();
     steps.push(Step::hand_back());

@@ -84,6 +84,9 @@ pub(super) fn is_as_the_design_says(task: &Task, kind: &EventKind) {
         EventKind::RequestEnded { request, .. } => assert_eq!(Some(*request), task.request.map(|open| open.request)),
         EventKind::WorktreeReady { .. } => assert!(task.ready.is_none()),
         EventKind::TaskStarted(_) => panic!("a task begins once"),
+        EventKind::WorktreeRepaired { .. } => {
+            assert!(task.ended.is_none() && task.paused.is_none() && task.request.is_none());
+        }
         EventKind::SpanStarted { .. }
         | EventKind::SetupRan { .. }
         | EventKind::ContextEvicted { .. }

@@ -253,6 +253,9 @@ fn a_worktree_is_found_again_or_made_again() {
     let again = Worktree::recreate(&checkout, &spec).unwrap();
     assert_eq!((files(again.path()), again.tip().unwrap()), (held, Some(made)));
     ground.git(&["worktree", "prune", "--expire=now"]);
+    assert!(Worktree::open(&checkout, &spec).unwrap().is_none(), "it may be there by half");
+    again.stands().unwrap();
+    ground.git(&["worktree", "prune", "--expire=now"]);
     assert!(Worktree::open(&checkout, &spec).unwrap().is_some());
 
     again.discard(&again.tip().unwrap().unwrap()).unwrap();

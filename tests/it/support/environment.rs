@@ -5,13 +5,20 @@
 
 use std::{
     cell::{Cell, RefCell},
+    collections::BTreeMap,
     fs,
+    io::Write as _,
     path::{Path, PathBuf},
     process::{Command, Stdio},
     thread,
 };
 
-use super::{Checkout, Fingerprint, Run, Script, Server, Wire, process::Running, server::TOKEN};
+use super::{
+    Checkout, Fingerprint, Run, Script, Server, Wire,
+    inspect::Memory,
+    process::{DEADLINE, Running, wait_until},
+    server::TOKEN,
+};
 
 /// The moment at which the clock stands still: 2026-11-29, 00:00 UTC.
 const CLOCK_MS: &str = "1795910400000";
@@ -28,6 +35,8 @@ pub(crate) struct TestEnvironment {
     may_add: RefCell<Vec<String>>,
     runs: RefCell<Vec<Run>>,
     started: Cell<u32>,
+    /// How many were started when a world was kept, and what the proxy had been asked.
+    kept: RefCell<BTreeMap<String, (u32, Memory)>>,
 }
 
 impl TestEnvironment {
@@ -65,6 +74,7 @@ impl TestEnvironment {
             may_add: RefCell::default(),
             runs: RefCell::default(),
             started: Cell::default(),
+            kept: RefCell::default(),
         }
     }
 
@@ -136,6 +146,35 @@ impl TestEnvironment {
         self
     }
 
+    /// Keeps the world as it is now, checkout and state directory, under a name.
+    pub(crate) fn keep(&self, name: &str) {
+        for place in ["checkout", "state"] {
+            self.copy(place, &format!("{place}-{name}"));
+        }
+        self.kept.borrow_mut().insert(name.to_owned(), (self.started.get(), self.server.memory()));
+    }
+
+    /// Makes the world what was kept under the name; the runs to come get the ids that they got then.
+    pub(crate) fn bring_back(&self, name: &str) {
+        for place in ["checkout", "state"] {
+            self.copy(&format!("{place}-{name}"), place);
+        }
+        let (started, memory) = self.kept.borrow()[name].clone();
+        self.started.set(started);
+        self.server.remember(memory);
+    }
+
+    /// Makes a place in the world's directory what another one is: its times too, since git compares them.
+    pub(crate) fn copy(&self, from: &str, to: &str) {
+        let (from, to) = (self.root().join(from), self.root().join(to));
+        let _ = fs::remove_dir_all(&to);
+        if !from.exists() {
+            return;
+        }
+        let copied = Command::new("cp").arg("-a").args([&from, &to]).status().expect("cp starts");
+        assert!(copied.success(), "cp -a {} {}", from.display(), to.display());
+    }
+
     /// Where log and worktrees are.
     pub(crate) fn state(&self) -> PathBuf {
         self.root().join("state")
@@ -187,6 +226,31 @@ impl TestEnvironment {
         let mut command = self.command("script", &["--quiet", "--return", "--command", &line, "/dev/null"]);
         command.stdin(Stdio::null());
         Running::start(command, line)
+    }
+
+    /// Runs `nisse` on a terminal at which somebody sits: each time that the screen shows the words, they press the keys.
+    pub(crate) fn run_with_keys(&self, arguments: &[&str], typed: &[(&str, &str)]) -> Run {
+        self.begin();
+        let line = self.shown(arguments);
+        let screen = self.root().join("screen");
+        let _ = fs::remove_file(&screen);
+        let at = screen.to_str().expect("a path in UTF-8");
+        let mut command = self.command("script", &["--quiet", "--return", "--flush", "--command", &line, at]);
+        command.stdin(Stdio::piped());
+        let mut running = Running::start(command, line);
+        let mut keyboard = running.keyboard();
+        let mut seen = 0;
+        for (words, keys) in typed {
+            let shown = || String::from_utf8_lossy(&fs::read(&screen).unwrap_or_default()).into_owned();
+            let place = || shown().get(seen..).and_then(|rest| rest.find(words));
+            wait_until(DEADLINE, || place().is_some() || running.is_over());
+            let Some(found) = place() else { break };
+            seen += found + words.len();
+            keyboard.write_all(keys.as_bytes()).and_then(|()| keyboard.flush()).expect("a terminal that takes keys");
+        }
+        let run = self.finish(running);
+        drop(keyboard);
+        run
     }
 
     /// Starts `nisse` in the checkout after this line of shell, as one that sets limits.

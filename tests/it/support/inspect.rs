@@ -15,7 +15,7 @@ use super::{
 };
 
 /// What is remembered from one request to the next.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Memory {
     /// The last body of each task, known by its first message: the raw messages, system prompt and tools.
     tasks: BTreeMap<String, Sent>,

@@ -3,7 +3,7 @@
 use std::{
     io::Read,
     os::unix::process::ExitStatusExt as _,
-    process::{Child, Command, ExitStatus},
+    process::{Child, ChildStdin, Command, ExitStatus},
     thread::{self, JoinHandle},
     time::{Duration, Instant},
 };
@@ -52,6 +52,16 @@ impl Running {
     /// Its process id.
     pub(crate) fn id(&self) -> u32 {
         self.child.id()
+    }
+
+    /// What it reads, where that is a pipe.
+    pub(super) fn keyboard(&mut self) -> ChildStdin {
+        self.child.stdin.take().expect("its stdin is a pipe")
+    }
+
+    /// Whether it has ended.
+    pub(super) fn is_over(&mut self) -> bool {
+        self.child.try_wait().expect("the program is ours").is_some()
     }
 
     /// Sends a signal to the program alone.

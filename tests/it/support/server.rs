@@ -129,6 +129,16 @@ impl Server {
         self.shared.memory.lock().expect("no test thread dies here").fallbacks = true;
     }
 
+    /// What it remembers of the requests so far.
+    pub(super) fn memory(&self) -> Memory {
+        self.shared.memory.lock().expect("no test thread dies here").clone()
+    }
+
+    /// Makes it remember that and no more, as where a world is brought back.
+    pub(super) fn remember(&self, memory: Memory) {
+        *self.shared.memory.lock().expect("no test thread dies here") = memory;
+    }
+
     /// What was wrong with the requests so far.
     pub(crate) fn violations(&self) -> Vec<String> {
         self.shared.violations.lock().expect("no test thread dies here").clone()

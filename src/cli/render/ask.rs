@@ -1,0 +1,67 @@
+//! Questions to the person: on standard error, and only where somebody can answer.
+
+use std::io::IsTerminal as _;
+
+use dialoguer::{Select, console::Term};
+
+use super::{Manner, diff, first_line, plain, say};
+use crate::{
+    commands::{log::TaskDiff, result::TaskResult},
+    domain::{gate::Answer, id::TaskId, task::Task},
+};
+
+/// Lines of a patch that are shown before a question.
+const MOST_LINES: usize = 100;
+
+/// Whether somebody can be asked: the questions need a terminal on both sides.
+#[must_use]
+pub fn can_ask() -> bool {
+    std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
+}
+
+/// Asks which of several tasks is meant; none if nobody chose.
+#[must_use]
+pub fn which(tasks: &[Task]) -> Option<TaskId> {
+    let line = |task: &Task| {
+        let outcome = task.outcome().map_or("cut off", |outcome| outcome.word());
+        format!("{}  {outcome}  {}", task.id.short(), plain(&first_line(&task.started.brief, 60)))
+    };
+    let items: Vec<String> = tasks.iter().map(line).collect();
+    tasks.get(choice("Which task goes on?", &items, 0)?).map(|task| task.id)
+}
+
+/// Shows what is there, and asks what becomes of it; none if that is left open.
+#[must_use]
+pub fn about_files(manner: Manner, result: &TaskResult, found: Option<&TaskDiff>) -> Option<Answer> {
+    say(manner, &format!("{}: {}", result.outcome, plain(&result.cause)));
+    match found {
+        Some(TaskDiff { from, to, diff, .. }) => {
+            say(manner, &format!("what is there beyond the last checkpoint, {}:", from.short()));
+            let patch = diff::readable(&String::from_utf8_lossy(&diff.patch));
+            for line in patch.lines().take(MOST_LINES) {
+                say(manner, line);
+            }
+            let more = patch.lines().count().saturating_sub(MOST_LINES);
+            if more > 0 {
+                say(manner, &format!("… and {more} more lines: git diff {} {}", from.short(), to.short()));
+            }
+        }
+        None => say(manner, "nothing is there beyond the last checkpoint"),
+    }
+    let answers = [
+        (Some(Answer::Rollback), "Roll back to the last checkpoint; what is there is kept aside"),
+        (Some(Answer::Keep), "Keep what is there, and go on"),
+        (Some(Answer::Drop), "Give the task up; its commits are kept as discarded"),
+        (None, "Leave it as it is"),
+    ];
+    let words = answers.map(|(_, words)| words);
+    // whoever only presses Enter has decided nothing
+    answers.get(choice("What becomes of it?", &words, words.len() - 1)?)?.0
+}
+
+fn choice(question: &str, items: &[impl std::fmt::Display], first: usize) -> Option<usize> {
+    let chosen = Select::new().with_prompt(question).items(items).default(first).interact_opt();
+    // whatever came, the cursor must be seen again
+    let _ = Term::stderr().show_cursor();
+    chosen.ok().flatten()
+}

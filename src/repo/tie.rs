@@ -1,0 +1,70 @@
+//! What ties a worktree's directory to its branch: its `.git` file, and HEAD in its entry. A command can have written
+//! either, so both are compared before use and put back.
+
+use std::{fs, io::Write, os::unix::fs::PermissionsExt, sync::PoisonError};
+
+use super::{
+    Error, Worktree, io_error,
+    worktree::{read_file, read_line, remove_tree},
+};
+use crate::domain::checkout::Isolation;
+
+impl Worktree {
+    /// Puts back what ties the directory to its branch: its `.git` file, and HEAD in its entry. Says whether either
+    /// had been changed.
+    pub fn verify(&self) -> Result<bool, Error> {
+        let mut changed = false;
+        if self.branch().isolation == Isolation::Worktree && self.verify_tie()? {
+            changed = true;
+            self.repaired(".git");
+        }
+        let reference = format!("refs/heads/{}", self.branch().name);
+        if self.symbolic_head()?.as_ref() != Some(&reference) {
+            self.git()?.call(["symbolic-ref", "HEAD", &reference]).run()?;
+            changed = true;
+            self.repaired("HEAD");
+        }
+        Ok(changed)
+    }
+
+    /// What [`Self::verify`] had to put back since this was asked last, its `.git` file or HEAD: something had changed it.
+    #[must_use]
+    pub fn take_repairs(&self) -> Vec<String> {
+        let mut repairs = self.repairs.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::take(&mut *repairs).into_iter().map(str::to_owned).collect()
+    }
+
+    fn repaired(&self, what: &'static str) {
+        self.repairs.lock().unwrap_or_else(PoisonError::into_inner).insert(what);
+    }
+
+    /// The `.git` file of a directory of its own.
+    fn verify_tie(&self) -> Result<bool, Error> {
+        let file = self.path().join(".git");
+        let expected = format!("gitdir: {}\n", self.git_dir().display());
+        if read_file(&file).as_ref() != Some(&expected) {
+            if file.is_dir() && !file.is_symlink() {
+                remove_tree(&file)?;
+            }
+            let put = || -> std::io::Result<()> {
+                let mut new = tempfile::NamedTempFile::new_in(self.path())?;
+                new.write_all(expected.as_bytes())?;
+                new.as_file().set_permissions(fs::Permissions::from_mode(0o644))?;
+                new.persist(&file)?;
+                Ok(())
+            };
+            put().map_err(io_error("put back", &file))?;
+            return Ok(true);
+        }
+        Ok(false)
+    }
+
+    /// The ref that its HEAD stands for; none where that cannot be read, as after a command's work.
+    fn symbolic_head(&self) -> Result<Option<String>, Error> {
+        if self.checkout().formats().refs_in_files {
+            let line = read_line(&self.git_dir().join("HEAD"));
+            return Ok(line.and_then(|line| line.strip_prefix("ref: ").map(str::to_owned)));
+        }
+        self.store().symbolic_head()
+    }
+}
