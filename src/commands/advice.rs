@@ -194,7 +194,7 @@ fn on_role(bad: &BadRole) -> String {
 
 fn on_repo(error: &repo::Error) -> Option<&'static str> {
     match error {
-        repo::Error::NotARepository { .. } => Some("name the repository with -C"),
+        repo::Error::NotARepository { .. } | repo::Error::NoDirectory { .. } => Some("name the repository with -C"),
         repo::Error::NoGit { .. } | repo::Error::OldGit { .. } => Some("install git 2.34 or newer"),
         repo::Error::NoSuchCommit { .. } => Some("name a branch, a tag or a commit of this repository"),
         repo::Error::BranchMoved { .. } => Some("see with `git log` who moved it"),

@@ -4,7 +4,10 @@
 //! inputs give the same id. Order: index, objects (synced), branch by compare-and-swap; a crash between leaves the
 //! branch at most one commit ahead of the log, and [`Worktree::commit_is_ours`] knows that commit.
 
-use std::path::{Path, PathBuf};
+use std::{
+    os::unix::fs::MetadataExt as _,
+    path::{Path, PathBuf},
+};
 
 use super::{
     Error, Worktree, excludes,
@@ -54,7 +57,9 @@ impl Worktree {
         let staging = Staging { git: &git, root: self.path(), index: None };
         let paths: Vec<_> = if let Some(named) = request.paths {
             let ignored = self.ignored(named)?;
-            named.iter().filter(|path| !ignored.contains(path)).map(PathBuf::from).collect()
+            let mut paths: Vec<_> = named.iter().filter(|path| !ignored.contains(path)).map(PathBuf::from).collect();
+            paths.extend(self.other_names(named, &staging)?);
+            paths
         } else {
             let changes = staging.changes()?;
             changes.tracked.into_iter().chain(changes.untracked).collect()
@@ -79,6 +84,21 @@ impl Worktree {
         self.move_branch(request.parent, &commit)?;
         crash::point("checkpoint.branch");
         Ok(Some(commit))
+    }
+
+    /// Further names (hard links) of the files at `named` that changed with them.
+    fn other_names(&self, named: &[String], staging: &Staging<'_>) -> Result<Vec<PathBuf>, Error> {
+        let file = |path: &Path| {
+            let found = self.path().join(path).symlink_metadata().ok()?;
+            (found.is_file() && found.nlink() > 1).then(|| (found.dev(), found.ino()))
+        };
+        let files: Vec<_> = named.iter().filter_map(|path| file(Path::new(path))).collect();
+        if files.is_empty() {
+            return Ok(Vec::new());
+        }
+        let changes = staging.changes()?;
+        let same = |path: &PathBuf| file(path).is_some_and(|found| files.contains(&found));
+        Ok(changes.tracked.into_iter().chain(changes.untracked).filter(same).collect())
     }
 
     /// The call whose checkpoint `commit` is, if it is one of `task`'s.

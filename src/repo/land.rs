@@ -56,7 +56,7 @@ impl Checkout {
     /// Whether the files of a plan are committed as they are.
     pub fn committed(&self, plan: &CommitId) -> Result<bool, Error> {
         let own = self.own_changes()?;
-        let untracked = Staging { git: self.git(), root: self.root(), index: None }.changes()?.untracked;
+        let untracked = self.untracked()?;
         Ok(!self.planned_files(plan)?.iter().any(|path| own.contains(path) || untracked.contains(path)))
     }
 
@@ -123,7 +123,9 @@ impl Checkout {
 fn not_committed(ran: Result<Vec<u8>, Error>) -> Result<(), Error> {
     match ran {
         Ok(_) => Ok(()),
-        Err(Error::Git { action, stderr, .. }) => Err(Error::NotCommitted { why: format!("git {action}: {stderr}") }),
+        Err(Error::Git { action, status, stderr }) => {
+            Err(Error::NotCommitted { why: format!("git {action} ended with {status}: {stderr}") })
+        }
         Err(Error::TimedOut { action, limit }) => {
             let why = format!(
                 "git {action} did not end within {} s: does a hook or the signature wait for you?",

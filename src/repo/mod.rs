@@ -31,6 +31,7 @@ pub mod git;
 mod in_place;
 mod land;
 mod leftovers;
+mod process;
 mod restore;
 mod roll_back;
 pub mod scratch;
@@ -55,9 +56,11 @@ pub use carry::{Way, before_apply_ref};
 pub use checkout::{Checkout, git_version};
 pub use checkpoint::CheckpointRequest;
 pub use diff::{Diff, FileStat};
+pub(crate) use disk::keep_owner;
 pub use git::Environment;
 pub use in_place::IN_PLACE_REFS;
 pub use leftovers::{TaskRef, TaskWorktree};
+pub use process::end_persons_git;
 pub use roll_back::found_ref;
 pub use snapshot::{Snapshot, SnapshotRequest};
 pub use worktree::{Worktree, WorktreeSpec};
@@ -70,6 +73,12 @@ pub enum Error {
     /// There is no repository at the path.
     #[error("{} is not inside a git repository; `git init` makes one", path.display())]
     NotARepository {
+        /// The path.
+        path: PathBuf,
+    },
+    /// There is nothing at the path that a repository could be in.
+    #[error("there is no directory {}", path.display())]
+    NoDirectory {
         /// The path.
         path: PathBuf,
     },

@@ -39,6 +39,7 @@ mod repo;
 mod resume;
 mod schemas;
 mod settings;
+mod states;
 mod stop;
 mod storage;
 mod support;
