@@ -1,7 +1,7 @@
 //! The turn loop and what it needs. Start reading at [`turn`].
 
 mod act;
-mod answered;
+pub mod answered;
 pub mod apply;
 mod ask;
 pub mod budget;

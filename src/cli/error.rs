@@ -153,6 +153,7 @@ fn kind(error: &commands::Error) -> (&'static str, u8) {
         commands::Error::NotHandedBack { .. } => ("not_handed_back", CONFIGURATION),
         commands::Error::NothingToPutBack { .. } => ("nothing_to_put_back", CONFIGURATION),
         commands::Error::NoQuestion { .. } => ("no_question", CONFIGURATION),
+        commands::Error::ChangedSinceAsked { .. } => ("changed_since_asked", GATED),
         commands::Error::Bug(_) => ("bug", BUG),
     }
 }
@@ -275,6 +276,7 @@ fn causes(error: &commands::Error) -> Vec<String> {
         | commands::Error::NotHandedBack { .. }
         | commands::Error::NothingToPutBack { .. }
         | commands::Error::NoQuestion { .. }
+        | commands::Error::ChangedSinceAsked { .. }
         | commands::Error::Signals { .. }
         | commands::Error::Listen { .. }
         | commands::Error::Bug(_) => Vec::new(),

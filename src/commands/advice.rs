@@ -52,6 +52,9 @@ pub fn advice(error: &Error) -> Option<String> {
         Error::NothingToPutBack { .. } => {
             Some("what is committed is taken back with git revert or git reset".to_owned())
         }
+        Error::ChangedSinceAsked { task, .. } => {
+            Some(format!("look at them; the same answer again is about these too: nisse resume {task}"))
+        }
         Error::NoQuestion { task } => Some(format!("leave the answer out: nisse resume {task}")),
         Error::Signals { .. } | Error::Listen { .. } => None,
         Error::Bug(_) => Some("please report this".to_owned()),
