@@ -3,6 +3,7 @@
 
 use std::{
     fs,
+    os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
     sync::{Arc, Mutex},
     time::Duration,
@@ -12,7 +13,7 @@ use rusqlite::Connection;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::support::{Script, Step, TestEnvironment, Wire, wait_until};
+use crate::support::{Script, Step, TestEnvironment, Wire, is_alive, wait_until};
 
 /// A task that was killed after its first turn, which wrote `b.txt`, while the second request was under way.
 struct Killed {
@@ -197,4 +198,38 @@ fn a_checkpoint_that_cannot_be_made_stops_the_task_before_the_next_effect() {
         assert_eq!(result["artifacts"], json!(["b.txt"]));
         assert!(next.exists());
     }
+}
+
+#[test]
+fn a_git_that_outlives_a_killed_nisse_keeps_the_task() {
+    let env = TestEnvironment::new(
+        Wire::Chat,
+        vec![Step::call("write_file", json!({"path": "b.txt", "content": "b\n"})), Step::hand_back()],
+    );
+    let (begun, release, bin) = (env.root().join("begun"), env.root().join("release"), env.root().join("bin"));
+    let path = std::env::var("PATH").unwrap();
+    let real = std::env::split_paths(&path).map(|place| place.join("git")).find(|git| git.is_file()).unwrap();
+    let script = format!(
+        "#!/bin/sh\ncase \"$*\" in *'worktree add'*) echo $$ > {0}.new; mv {0}.new {0}\n\
+         while [ ! -e {1} ]; do sleep 0.05; done;; esac\nexec {2} \"$@\"\n",
+        begun.display(),
+        release.display(),
+        real.display()
+    );
+    fs::create_dir(&bin).unwrap();
+    fs::write(bin.join("git"), script).unwrap();
+    fs::set_permissions(bin.join("git"), fs::Permissions::from_mode(0o755)).unwrap();
+    env.set("PATH", &format!("{}:{path}", bin.display()));
+
+    let running = env.start(&["delegate", "--json", "Make b.txt."]);
+    assert!(wait_until(Duration::from_mins(2), || begun.exists()), "no worktree was begun");
+    let git: i32 = fs::read_to_string(&begun).unwrap().trim().parse().unwrap();
+    running.signal(Signal::KILL);
+    env.finish(running);
+    let held = env.run(&["resume", "--json"]);
+    assert_eq!(held.exits(1).json().pop().unwrap()["error"]["kind"], "task_held");
+    fs::write(&release, "").unwrap();
+    assert!(wait_until(Duration::from_mins(2), || !is_alive(git)), "git did not end");
+    let result = env.run(&["resume", "--json"]).ends(0, "handback");
+    assert_eq!(env.on_branch(&result, "b.txt").unwrap(), b"b\n");
 }
