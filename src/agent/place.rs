@@ -73,6 +73,9 @@ pub(super) async fn furnish(
         }
         crash::point("prepare.setup");
     }
+    if journal.task().started.isolation == Isolation::Worktree {
+        worktree.set_aside()?;
+    }
     Ok(Furnished::Ready(notices))
 }
 

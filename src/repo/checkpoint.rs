@@ -54,14 +54,15 @@ impl Worktree {
         self.verify()?;
         let git = self.git()?;
         self.plain_index(&git, request.parent)?;
+        self.unstage_aside(&git, request.parent)?;
         let staging = Staging { git: &git, root: self.path(), index: None };
         let paths: Vec<_> = if let Some(named) = request.paths {
             let ignored = self.ignored(named)?;
             let mut paths: Vec<_> = named.iter().filter(|path| !ignored.contains(path)).map(PathBuf::from).collect();
-            paths.extend(self.other_names(named, &staging)?);
+            paths.extend(self.other_names(named, &git)?);
             paths
         } else {
-            let changes = staging.changes()?;
+            let changes = self.changes(&git, None)?;
             changes.tracked.into_iter().chain(changes.untracked).collect()
         };
         if paths.is_empty() && request.paths.is_some() {
@@ -87,7 +88,7 @@ impl Worktree {
     }
 
     /// Further names (hard links) of the files at `named` that changed with them.
-    fn other_names(&self, named: &[String], staging: &Staging<'_>) -> Result<Vec<PathBuf>, Error> {
+    fn other_names(&self, named: &[String], git: &Git) -> Result<Vec<PathBuf>, Error> {
         let file = |path: &Path| {
             let found = self.path().join(path).symlink_metadata().ok()?;
             (found.is_file() && found.nlink() > 1).then(|| (found.dev(), found.ino()))
@@ -96,7 +97,7 @@ impl Worktree {
         if files.is_empty() {
             return Ok(Vec::new());
         }
-        let changes = staging.changes()?;
+        let changes = self.changes(git, None)?;
         let same = |path: &PathBuf| file(path).is_some_and(|found| files.contains(&found));
         Ok(changes.tracked.into_iter().chain(changes.untracked).filter(same).collect())
     }
@@ -118,10 +119,11 @@ impl Worktree {
             return Ok(Vec::new());
         }
         let standings = self.store().standing(named)?;
+        let aside = self.aside()?;
         let is_ignored = |(path, standing): &(&String, Standing)| match standing {
             Standing::Tracked => false,
             Standing::Ignored => true,
-            Standing::Untracked => excludes::artefact(self.path(), Path::new(path)),
+            Standing::Untracked => excludes::artefact(self.path(), Path::new(path)) || aside.holds(Path::new(path)),
         };
         Ok(named.iter().zip(standings).filter(is_ignored).map(|(path, _)| path.clone()).collect())
     }

@@ -96,6 +96,9 @@ impl Checkout {
         let modes =
             git.call(["hash-object", "-w", "--no-filters", "--stdin"]).input(self.odd_modes(snapshot)?).line()?;
         entries.extend(format!("100644 blob {modes}\tmodes\0").bytes());
+        let ignored = self.ignored_files()?;
+        let ignored = git.call(["hash-object", "-w", "--no-filters", "--stdin"]).input(ignored).line()?;
+        entries.extend(format!("100644 blob {ignored}\tignored\0").bytes());
         let tree = git.call(["mktree", "-z"]).input(entries).line()?;
         let head = self.head_words(base)?;
         let message = format!("{SUBJECT}\n\nNisse-Task: {task}\nNisse-Head: {head}\n{time}");
@@ -138,6 +141,12 @@ impl Checkout {
             }
         }
         Ok(())
+    }
+
+    /// What was ignored when the task that works here began; nothing where none does.
+    pub(super) fn ignored_at_start(&self) -> Result<Vec<u8>, Error> {
+        let Some(kept) = self.store().reference(&self.in_place_ref())? else { return Ok(Vec::new()) };
+        self.git().call(["cat-file", "blob", &format!("{kept}:ignored")]).limit(LONG).run()
     }
 
     /// Where HEAD stands: `ref: refs/heads/main`, or the commit of the base.

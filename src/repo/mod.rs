@@ -17,6 +17,7 @@
 //! be wrong. `store` is the face of both for reads and for checkpoints, which the library (libgit2) makes in process.
 
 mod apply;
+mod aside;
 mod branch;
 mod by_others;
 mod carry;

@@ -14,7 +14,7 @@ use super::{
     git::{Git, LONG},
     io_error,
     snapshot::is_snapshot_of,
-    staging::{Staging, paths, shown},
+    staging::{paths, shown},
     store::Store,
 };
 use crate::domain::{
@@ -155,7 +155,7 @@ impl Worktree {
         let call = git.call(["diff", "-z", "--name-only", "--no-ext-diff", "--no-textconv", "--no-renames"]);
         let call = call.args(["--ignore-submodules=all", commit.0.as_str(), "--"]);
         let mut changed = paths(call.limit(LONG).parts()?);
-        changed.extend(Staging { git: &git, root: self.path(), index: None }.changes()?.untracked);
+        changed.extend(self.changes(&git, None)?.untracked);
         let mut changed: Vec<_> = changed.iter().map(|path| shown(path)).collect();
         changed.sort_unstable();
         changed.dedup();

@@ -13,7 +13,7 @@ use rusqlite::Connection;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::support::{Script, Step, TestEnvironment, Wire, is_alive, wait_until};
+use crate::support::{Script, Step, TestEnvironment, Wire, wait_until};
 
 /// A task that was killed after its first turn, which wrote `b.txt`, while the second request was under way.
 struct Killed {
@@ -210,7 +210,7 @@ fn a_git_that_outlives_a_killed_nisse_keeps_the_task() {
     let path = std::env::var("PATH").unwrap();
     let real = std::env::split_paths(&path).map(|place| place.join("git")).find(|git| git.is_file()).unwrap();
     let script = format!(
-        "#!/bin/sh\ncase \"$*\" in *'worktree add'*) echo $$ > {0}.new; mv {0}.new {0}\n\
+        "#!/bin/sh\ncase \"$*\" in *'worktree add'*) : > {0}\n\
          while [ ! -e {1} ]; do sleep 0.05; done;; esac\nexec {2} \"$@\"\n",
         begun.display(),
         release.display(),
@@ -223,13 +223,15 @@ fn a_git_that_outlives_a_killed_nisse_keeps_the_task() {
 
     let running = env.start(&["delegate", "--json", "Make b.txt."]);
     assert!(wait_until(Duration::from_mins(2), || begun.exists()), "no worktree was begun");
-    let git: i32 = fs::read_to_string(&begun).unwrap().trim().parse().unwrap();
     running.signal(Signal::KILL);
     env.finish(running);
     let held = env.run(&["resume", "--json"]);
     assert_eq!(held.exits(1).json().pop().unwrap()["error"]["kind"], "task_held");
     fs::write(&release, "").unwrap();
-    assert!(wait_until(Duration::from_mins(2), || !is_alive(git)), "git did not end");
+    let lock = fs::read_dir(env.state().join("locks")).unwrap().next().unwrap().unwrap().path();
+    let lock = fs::File::open(lock).unwrap();
+    assert!(wait_until(Duration::from_mins(2), || lock.try_lock_shared().is_ok()), "git did not end");
+    drop(lock);
     let result = env.run(&["resume", "--json"]).ends(0, "handback");
     assert_eq!(env.on_branch(&result, "b.txt").unwrap(), b"b\n");
 }
