@@ -22,6 +22,29 @@ use crate::{
     repo::{Checkout, CheckpointRequest, TaskBranch, Worktree, found_ref},
 };
 
+/// The files of a task that waits for an answer which are no longer as the person was asked about them. They are then
+/// noted as they are, so that the same answer given again is one about them.
+pub fn changed_since_asked(task: &Task, checkout: &Checkout) -> Result<Vec<String>, Error> {
+    let Some(standing) = standing(task, checkout)? else { return Ok(Vec::new()) };
+    let changed = standing.changed_since_asked()?;
+    if !changed.is_empty() {
+        standing.note_asked()?;
+    }
+    Ok(changed)
+}
+
+/// Where the task works, if it stands.
+pub(super) fn standing(task: &Task, checkout: &Checkout) -> Result<Option<Worktree>, Error> {
+    if task.ready.is_none() {
+        return Ok(None);
+    }
+    let spec = place::spec(task, &head(task)?);
+    Ok(match spec.isolation {
+        Isolation::Worktree => Worktree::open(checkout, &spec)?,
+        Isolation::InPlace => Worktree::open_in_place(checkout, &spec, &switch::kept(task)?)?,
+    })
+}
+
 /// Rolls back what an interrupted call did, and answers it so.
 pub(super) async fn roll_call_back(
     journal: &mut Journal,
@@ -29,13 +52,17 @@ pub(super) async fn roll_call_back(
     intent: IntentId,
     call: &CallId,
 ) -> Result<(), Error> {
-    if let TakenBack::Rests = take_back(journal, env).await? {
-        return Ok(());
-    }
+    let TakenBack::Done(kept) = take_back(journal, env).await? else { return Ok(()) };
     let text = "Interrupted: nisse was cut off while this ran, and it is not known how far it came. The person decided \
                 that the files go back to what they were before it. Nothing of it is left in the tracked files.";
     env.answer(journal, call, Answered::new(ResultStatus::Failed, text))?;
-    abandoned(journal, intent, "rolled back, as the person decided")
+    abandoned(journal, intent, "rolled back, as the person decided")?;
+    if let Some(kept) = kept {
+        // the answer has had its effect by now
+        let cause = format!("the files are as before the call; what was there is kept at {kept}");
+        journal.push(EventKind::Recovered { cause, checkpoint: None })?;
+    }
+    Ok(())
 }
 
 /// Keeps what an interrupted call did, and answers it so.
@@ -118,12 +145,8 @@ pub(super) fn kept_call(task: &Task) -> Option<CallId> {
 pub fn beyond(task: &Task, checkout: &Checkout, at_ms: u64) -> Result<Option<(CommitId, CommitId)>, Error> {
     let head = head(task)?;
     let spec = place::spec(task, &head);
-    let standing = match spec.isolation {
-        Isolation::Worktree => Worktree::open(checkout, &spec)?,
-        Isolation::InPlace => Worktree::open_in_place(checkout, &spec, &switch::kept(task)?)?,
-    };
     let tip = TaskBranch::new(checkout, &spec)?.tip()?.unwrap_or_else(|| head.clone());
-    let found = match standing {
+    let found = match standing(task, checkout)? {
         Some(worktree) => worktree.hold(&tip, at_ms)?.unwrap_or(tip),
         None => tip,
     };

@@ -72,6 +72,9 @@ pub(super) async fn furnish(
         notices.extend(clear_up(journal.task(), journal.clock().civil_ms(), worktree, at)?);
         crash::point("prepare.setup");
     }
+    if journal.task().started.isolation == Isolation::Worktree {
+        worktree.set_aside()?;
+    }
     Ok(Furnished::Ready(notices))
 }
 

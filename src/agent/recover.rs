@@ -22,6 +22,9 @@ use crate::{
     repo::{self, Worktree, WorktreeSpec},
 };
 
+/// The most paths that are named to a person.
+const MOST: usize = 10;
+
 /// Looks, decides, and records the verdict.
 pub(super) async fn recover(journal: &mut Journal, env: &mut Env<'_>, found: &Recovery) -> Result<(), Error> {
     match found {
@@ -75,6 +78,7 @@ async fn recover_intent(journal: &mut Journal, env: &mut Env<'_>, intent: &Inten
             } else {
                 gate(
                     journal,
+                    env,
                     &format!(
                         "{path} is neither what it was before the interrupted edit nor what it should be after it"
                     ),
@@ -82,7 +86,13 @@ async fn recover_intent(journal: &mut Journal, env: &mut Env<'_>, intent: &Inten
             }
         }
         IntentKind::Command { command, .. } => {
-            gate(journal, &format!("it is not known how far this command came before nisse died: {command}"))
+            let changed = match answered::standing(journal.task(), env.checkout)? {
+                Some(standing) => standing.changed_since(&head(journal.task())?)?,
+                None => Vec::new(),
+            };
+            let left = if changed.is_empty() { String::new() } else { format!("; changed is {}", named(&changed)) };
+            let cause = format!("it is not known how far this command came before nisse died: {command}{left}");
+            gate(journal, env, &cause)
         }
         IntentKind::Check { .. } => {
             if !stands(journal, env).await? {
@@ -173,11 +183,9 @@ async fn worktree(journal: &mut Journal, env: &mut Env<'_>) -> Result<(), Error>
     let worktree = env.worktree()?;
     let changed = worktree.changed_since(&head)?;
     if !changed.is_empty() {
-        let names = changed.iter().take(10).cloned().collect::<Vec<_>>().join(", ");
-        return gate(
-            journal,
-            &format!("the worktree differs from the last checkpoint though no call was open: {names}"),
-        );
+        let names = named(&changed);
+        let cause = format!("the worktree differs from the last checkpoint though no call was open: {names}");
+        return gate(journal, env, &cause);
     }
     journal
         .push(EventKind::Recovered { cause: "branch and worktree are as the log says".to_owned(), checkpoint: None })?;
@@ -220,7 +228,7 @@ async fn stands(journal: &mut Journal, env: &mut Env<'_>) -> Result<bool, Error>
     }
     let branch = task.started.branch.clone();
     let where_it_is = tip.map_or_else(|| "gone".to_owned(), |tip| format!("at {}", tip.short()));
-    gate(journal, &format!("the branch {branch} is {where_it_is}, and the log says {}", head.short()))?;
+    gate(journal, env, &format!("the branch {branch} is {where_it_is}, and the log says {}", head.short()))?;
     Ok(false)
 }
 
@@ -258,7 +266,7 @@ pub(super) fn in_place(journal: &mut Journal, env: &Env<'_>, spec: &WorktreeSpec
             "the task works in place on {0}, and the checkout is not on it; `git switch {0}`, then resume",
             spec.branch
         );
-        gate(journal, &cause)?;
+        gate(journal, env, &cause)?;
     }
     Ok(opened)
 }
@@ -282,7 +290,17 @@ pub(super) fn abandoned(journal: &mut Journal, intent: IntentId, cause: &str) ->
     Ok(())
 }
 
-fn gate(journal: &mut Journal, cause: &str) -> Result<(), Error> {
+/// The first of these paths, and how many more there are.
+fn named(paths: &[String]) -> String {
+    let more = if paths.len() > MOST { format!(" and {} more", paths.len() - MOST) } else { String::new() };
+    format!("{}{more}", paths.iter().take(MOST).cloned().collect::<Vec<_>>().join(", "))
+}
+
+/// Asks the person, and notes what the files are that they are asked about.
+fn gate(journal: &mut Journal, env: &Env<'_>, cause: &str) -> Result<(), Error> {
+    if let Some(standing) = answered::standing(journal.task(), env.checkout)? {
+        standing.note_asked()?;
+    }
     journal.push(EventKind::TaskPaused { pause: Pause::Gated, cause: one_line(cause) })?;
     Ok(())
 }

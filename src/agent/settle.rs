@@ -92,6 +92,7 @@ fn discard(journal: &mut Journal, env: &Env<'_>, end: &End, cause: &str) -> Resu
         return clear_unready(journal, env);
     }
     let tip = if task.given_up() { keep_all(journal, env)? } else { head(task)? };
+    place::branch(task, env, &tip)?.forget_asked()?;
     let intent =
         act::open(journal, IntentKind::Discard { tip: tip.clone(), end: end.clone(), cause: cause.to_owned() })?;
     crash::point("discard.opened");

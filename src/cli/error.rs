@@ -153,6 +153,7 @@ fn kind(error: &commands::Error) -> (&'static str, u8) {
         commands::Error::NotHandedBack { .. } => ("not_handed_back", CONFIGURATION),
         commands::Error::NothingToPutBack { .. } => ("nothing_to_put_back", CONFIGURATION),
         commands::Error::NoQuestion { .. } => ("no_question", CONFIGURATION),
+        commands::Error::ChangedSinceAsked { .. } => ("changed_since_asked", GATED),
         commands::Error::Bug(_) => ("bug", BUG),
     }
 }
@@ -222,7 +223,7 @@ pub(super) fn upstream_kind(trouble: Trouble) -> (&'static str, u8) {
 
 fn repo_kind(error: &repo::Error) -> (&'static str, u8) {
     match error {
-        repo::Error::NotARepository { .. } => ("no_repository", ENVIRONMENT),
+        repo::Error::NotARepository { .. } | repo::Error::NoDirectory { .. } => ("no_repository", ENVIRONMENT),
         repo::Error::Refused { .. } => ("repository_refused", ENVIRONMENT),
         repo::Error::NoGit { .. } | repo::Error::OldGit { .. } => ("no_git", ENVIRONMENT),
         repo::Error::NoSuchCommit { .. } => ("no_such_commit", CONFIGURATION),
@@ -275,6 +276,7 @@ fn causes(error: &commands::Error) -> Vec<String> {
         | commands::Error::NotHandedBack { .. }
         | commands::Error::NothingToPutBack { .. }
         | commands::Error::NoQuestion { .. }
+        | commands::Error::ChangedSinceAsked { .. }
         | commands::Error::Signals { .. }
         | commands::Error::Listen { .. }
         | commands::Error::Bug(_) => Vec::new(),

@@ -91,7 +91,7 @@ async fn dispatch(args: &Args, manner: Manner) -> Result<u8, commands::Error> {
             Ok(told(manner, &watched(manner, result::go_on, work).await?))
         }
         Command::Resume(task) => {
-            let opened = open(args)?;
+            let opened = open_begun(args)?;
             let Some(id) = chosen(args, manner, resume::choose(&opened, task.task.as_deref())?)? else {
                 render::say(manner, "nothing is pending in this checkout");
                 return Ok(0);
@@ -107,20 +107,21 @@ async fn dispatch(args: &Args, manner: Manner) -> Result<u8, commands::Error> {
             }
         }
         Command::Apply(asked) => {
-            let opened = open(args)?;
+            let opened = open_begun(args)?;
             let id = opened.named_task(&asked.task)?;
+            signals::listen_for_commits(manner)?;
             let applied = commands::apply::apply(&opened, id, asked.wish())?;
             render::document(manner, || serde_json::json!(applied), || render::apply::text(&applied));
             Ok(applied.exit)
         }
         Command::Drop(task) => {
-            let opened = open(args)?;
+            let opened = open_begun(args)?;
             let id = opened.named_task(&task.task)?;
             let work = |watch| commands::drop::drop_task(&opened, id, watch);
             Ok(told(manner, &watched(manner, result::go_on, work).await?))
         }
         Command::Log(log) => {
-            let opened = open(args)?;
+            let opened = open_begun(args)?;
             match &log.task {
                 None => {
                     let listing = commands::log::list(&opened)?;
@@ -248,6 +249,11 @@ fn may_ask(args: &Args, manner: Manner) -> bool {
 
 fn open(args: &Args) -> Result<Opened, commands::Error> {
     Opened::new(Environment::from_process(), &args.flags(), &here(args))
+}
+
+/// For commands on tasks that were begun before.
+fn open_begun(args: &Args) -> Result<Opened, commands::Error> {
+    Opened::for_begun_tasks(Environment::from_process(), &args.flags(), &here(args))
 }
 
 fn here(args: &Args) -> PathBuf {

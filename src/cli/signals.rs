@@ -1,4 +1,5 @@
-//! SIGINT, SIGTERM and SIGHUP: the first asks the work to stop, the second stops the process at once.
+//! SIGINT, SIGTERM and SIGHUP: the first asks the work to stop, the second stops the process at once. A commit of the
+//! person's is ended instead, and told of.
 
 use std::{
     sync::{Mutex, PoisonError},
@@ -7,7 +8,7 @@ use std::{
 
 use serde_json::json;
 use tokio::{
-    signal::unix::{SignalKind, signal},
+    signal::unix::{Signal, SignalKind, signal},
     task::AbortHandle,
 };
 
@@ -34,24 +35,15 @@ pub(super) fn listen(
     progress: Progress,
     way_on: fn(TaskId) -> String,
 ) -> Result<(), commands::Error> {
-    let heard = |kind| signal(kind).map_err(|source| commands::Error::Signals { source });
-    let (mut interrupt, mut terminate, mut hangup) =
-        (heard(SignalKind::interrupt())?, heard(SignalKind::terminate())?, heard(SignalKind::hangup())?);
+    let mut heard = Heard::new()?;
     let listening = tokio::spawn(async move {
-        let mut any = async || {
-            tokio::select! {
-                _ = interrupt.recv() => {}
-                _ = terminate.recv() => {}
-                _ = hangup.recv() => {}
-            }
-        };
-        any().await;
+        heard.any().await;
         stopper.stop();
         let told = progress.clone();
         // on a thread of its own: a reader that has stopped reading must not keep the second signal from being heard
         std::thread::spawn(move || told.note("stopping; once more to stop at once"));
         tokio::select! {
-            () = any() => {}
+            () = heard.any() => {}
             () = tokio::time::sleep(GRACE) => {}
         }
         leave(manner, progress, way_on).await;
@@ -62,6 +54,54 @@ pub(super) fn listen(
         earlier.abort();
     }
     Ok(())
+}
+
+/// Listens from now on for a command that may make a commit of the person's: that git is ended, with its hooks, and the
+/// command tells what came of it. Where none runs, the process ends at once, as it may at any time.
+pub(super) fn listen_for_commits(manner: Manner) -> Result<(), commands::Error> {
+    let mut heard = Heard::new()?;
+    tokio::spawn(async move {
+        loop {
+            heard.any().await;
+            if !commands::apply::end_commit() {
+                let (message, hint) = ("stopped at once", "run it again to go on");
+                if manner.json {
+                    let object = ErrorObject::new("stopped", STOPPED, None, message.to_owned(), Some(hint.to_owned()));
+                    render::last_data(&json!(object).to_string());
+                }
+                render::say(manner, &format!("{message}; {hint}"));
+                #[expect(clippy::exit, reason = "the person does not want to wait; the log is whole all the same")]
+                std::process::exit(i32::from(STOPPED));
+            }
+        }
+    });
+    Ok(())
+}
+
+/// The three signals.
+struct Heard {
+    interrupt: Signal,
+    terminate: Signal,
+    hangup: Signal,
+}
+
+impl Heard {
+    fn new() -> Result<Self, commands::Error> {
+        let heard = |kind| signal(kind).map_err(|source| commands::Error::Signals { source });
+        Ok(Self {
+            interrupt: heard(SignalKind::interrupt())?,
+            terminate: heard(SignalKind::terminate())?,
+            hangup: heard(SignalKind::hangup())?,
+        })
+    }
+
+    async fn any(&mut self) {
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+            _ = self.hangup.recv() => {}
+        }
+    }
 }
 
 /// Ends the process in the middle of the work: the log is whole all the same.

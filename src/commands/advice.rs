@@ -52,6 +52,9 @@ pub fn advice(error: &Error) -> Option<String> {
         Error::NothingToPutBack { .. } => {
             Some("what is committed is taken back with git revert or git reset".to_owned())
         }
+        Error::ChangedSinceAsked { task, .. } => {
+            Some(format!("look at them; the same answer again is about these too: nisse resume {task}"))
+        }
         Error::NoQuestion { task } => Some(format!("leave the answer out: nisse resume {task}")),
         Error::Signals { .. } | Error::Listen { .. } => None,
         Error::Bug(_) => Some("please report this".to_owned()),
@@ -194,7 +197,7 @@ fn on_role(bad: &BadRole) -> String {
 
 fn on_repo(error: &repo::Error) -> Option<&'static str> {
     match error {
-        repo::Error::NotARepository { .. } => Some("name the repository with -C"),
+        repo::Error::NotARepository { .. } | repo::Error::NoDirectory { .. } => Some("name the repository with -C"),
         repo::Error::NoGit { .. } | repo::Error::OldGit { .. } => Some("install git 2.34 or newer"),
         repo::Error::NoSuchCommit { .. } => Some("name a branch, a tag or a commit of this repository"),
         repo::Error::BranchMoved { .. } => Some("see with `git log` who moved it"),

@@ -79,6 +79,7 @@ pub fn apply(opened: &Opened, id: TaskId, wish: Wish) -> Result<Applied, Error> 
         return told(&task, &checkout, &Brought::Already);
     }
     let mut journal = Journal::resume(log, opened.clock(), id, "apply", Vec::new())?;
+    let checkout = checkout.holding(journal.lock());
     match wish {
         Wish::Bring(manner) => {
             let brought = agent::apply::apply(&mut journal, &checkout, manner).map_err(|error| plain(id, error))?;
@@ -92,6 +93,12 @@ pub fn apply(opened: &Opened, id: TaskId, wish: Wish) -> Result<Applied, Error> 
             Ok(Applied { how: "put_back", left, exit, ..told })
         }
     }
+}
+
+/// Ends the git that makes a commit of the person's at this moment; false if none does.
+#[must_use]
+pub fn end_commit() -> bool {
+    repo::end_persons_git()
 }
 
 fn told(task: &Task, checkout: &Checkout, brought: &Brought) -> Result<Applied, Error> {

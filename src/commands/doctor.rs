@@ -235,6 +235,7 @@ async fn connect(settings: &Settings, environment: &Environment, checks: &mut Ve
                 | Error::NotHandedBack { .. }
                 | Error::NothingToPutBack { .. }
                 | Error::NoQuestion { .. }
+                | Error::ChangedSinceAsked { .. }
                 | Error::Signals { .. }
                 | Error::Listen { .. }
                 | Error::Bug(_) => Verdict::BadConfiguration,

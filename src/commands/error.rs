@@ -141,6 +141,14 @@ pub enum Error {
         /// Which.
         task: TaskId,
     },
+    /// An answer is about what the person was asked about, not about what came since.
+    #[error("changed since you were asked, and left as it is: {}", .paths.join(", "))]
+    ChangedSinceAsked {
+        /// The task.
+        task: TaskId,
+        /// Which files.
+        paths: Vec<String>,
+    },
     /// The system lets us hear no signals.
     #[error("cannot listen for signals: {source}")]
     Signals {

@@ -36,14 +36,26 @@ impl Opened {
     pub fn new(environment: Environment, flags: &Flags, path: &Path) -> Result<Self, Error> {
         let checkout = Checkout::open(path, &for_git(&environment)).ok();
         let settings = Settings::load(&environment, flags, checkout.as_ref().map(Checkout::root))?;
-        Ok(Self {
+        Ok(Self::with(environment, settings, path, checkout))
+    }
+
+    /// The same for commands on tasks that were begun before. What the repository's file had to say to them is in their
+    /// first event, so it is not read: a task in place may have written it.
+    pub fn for_begun_tasks(environment: Environment, flags: &Flags, path: &Path) -> Result<Self, Error> {
+        let checkout = Checkout::open(path, &for_git(&environment)).ok();
+        let settings = Settings::load(&environment, flags, None)?;
+        Ok(Self::with(environment, settings, path, checkout))
+    }
+
+    fn with(environment: Environment, settings: Settings, path: &Path, checkout: Option<Checkout>) -> Self {
+        Self {
             next_id: Cell::new(settings.pins.first_id),
             clock: settings.pins.clock(),
             settings,
             environment,
             path: path.to_owned(),
             checkout,
-        })
+        }
     }
 
     /// The checkout, or why there is none.
@@ -95,15 +107,19 @@ impl Opened {
         TaskId(Uuid::from_u128(0x7000 << 64 | 0x8000 << 48 | u128::from(number)))
     }
 
-    /// The values of the passed variables that are named like secrets: commands see them, the model does not.
+    /// The values of those of the `passed` variables that are named like secrets: commands see them, the model does not.
     #[must_use]
-    pub fn passed_secrets(&self) -> Vec<SecretString> {
+    pub fn passed_secrets(&self, passed: &[String]) -> Vec<SecretString> {
         let is_secret = |name: &&String| {
             let name = name.to_ascii_uppercase();
             ["KEY", "TOKEN", "SECRET", "PASSWORD"].iter().any(|word| name.contains(word))
         };
-        let passed = self.settings.commands.pass_env.value.iter().filter(is_secret);
-        passed.filter_map(|name| self.environment.get(name)?.to_str()).map(SecretString::from).collect()
+        passed
+            .iter()
+            .filter(is_secret)
+            .filter_map(|name| self.environment.get(name)?.to_str())
+            .map(SecretString::from)
+            .collect()
     }
 
     /// A path as the log keeps it.

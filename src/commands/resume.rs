@@ -82,6 +82,15 @@ pub async fn resume(
     let subscribers = std::mem::take(&mut watch.subscribers);
     let mut journal = Journal::resume(log, opened.clock(), id, "resumed", subscribers)?;
     if let Some(answer) = answer {
+        let known = checkout.clone().with_filters(&journal.task().started.filters);
+        let paths = agent::answered::changed_since_asked(journal.task(), &known).map_err(|source| Error::Cut {
+            task: id,
+            source: Box::new(source),
+            offered: None,
+        })?;
+        if !paths.is_empty() {
+            return Err(Error::ChangedSinceAsked { task: id, paths });
+        }
         journal.push(EventKind::GateAnswered { answer })?;
         // the decision stands before anything follows from it
         journal.commit()?;

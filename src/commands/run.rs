@@ -41,10 +41,10 @@ pub async fn run(
     mut journal: Journal,
     watch: Watch,
 ) -> Result<TaskResult, Error> {
-    let checkout = &checkout.clone().with_filters(&journal.task().started.filters);
+    let checkout = &checkout.clone().with_filters(&journal.task().started.filters).holding(journal.lock());
     let host = Local::new(Path::new(&journal.task().started.worktree), opened.environment.variables());
     let mut secrets = secrets.to_vec();
-    secrets.extend(opened.passed_secrets());
+    secrets.extend(opened.passed_secrets(&journal.task().started.pass_env));
     let mut env = Env {
         llm,
         host: &host,

@@ -1,6 +1,6 @@
 //! Writing a task's log: events are staged, then committed together before anything outside the log is touched.
 
-use std::fmt;
+use std::{fmt, fs::File, sync::Weak};
 
 use rusqlite::{TransactionBehavior, params};
 
@@ -69,7 +69,7 @@ impl Log {
 /// A task's log, opened for writing by its one owner.
 pub struct Journal {
     log: Log,
-    _lock: Lock,
+    lock: Lock,
     clock: Clock,
     /// Active time of earlier spans, less what the clock had counted when this span began.
     spent_before_ms: u64,
@@ -86,6 +86,12 @@ impl fmt::Debug for Journal {
 }
 
 impl Journal {
+    /// The file by which the task is owned: a process that holds it too keeps the task until it ends.
+    #[must_use]
+    pub fn lock(&self) -> Weak<File> {
+        self.lock.file()
+    }
+
     /// Begins a task: its first event is durable when this returns.
     pub fn begin(
         mut log: Log,
@@ -104,7 +110,7 @@ impl Journal {
         }
         Ok(Self {
             log,
-            _lock: lock,
+            lock,
             clock,
             spent_before_ms: 0,
             began_ms: millis(clock),
@@ -128,7 +134,7 @@ impl Journal {
             spent_before_ms: task.spent_ms,
             began_ms: millis(clock),
             log,
-            _lock: lock,
+            lock,
             clock,
             task,
             staged: Vec::new(),

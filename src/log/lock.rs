@@ -5,16 +5,17 @@ use std::{
     io::{Read as _, Seek as _, Write as _},
     os::unix::fs::{MetadataExt as _, OpenOptionsExt as _},
     path::{Path, PathBuf},
+    sync::{Arc, Weak},
     time::Duration,
 };
 
 use super::{Error, open::private_dir};
 use crate::domain::id::TaskId;
 
-/// The lock of a task, held until dropped.
+/// The lock of a task, held until dropped, and by those of its processes that got it until they end.
 #[derive(Debug)]
 pub(super) struct Lock {
-    _file: File,
+    file: Arc<File>,
 }
 
 /// How often, and after what pause, a lock that is taken is tried again.
@@ -54,6 +55,11 @@ pub(super) fn remove(state_dir: &Path, task: TaskId) -> Result<(), Error> {
 }
 
 impl Lock {
+    /// The file by which it is held, for processes that are to hold it too.
+    pub(super) fn file(&self) -> Weak<File> {
+        Arc::downgrade(&self.file)
+    }
+
     /// Takes the task's lock, or says who has it.
     pub(super) fn take(state_dir: &Path, task: TaskId) -> Result<Self, Error> {
         let dir = state_dir.join("locks");
@@ -93,7 +99,7 @@ impl Lock {
             .and_then(|()| file.rewind())
             .and_then(|()| writeln!(file, "{holder}"))
             .map_err(io("writing to the lock"))?;
-        Ok(Self { _file: file })
+        Ok(Self { file: Arc::new(file) })
     }
 }
 

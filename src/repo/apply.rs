@@ -16,7 +16,7 @@ use super::{
     disk::{self, Content, Found},
     git::LONG,
     io_error,
-    staging::{paths, scratch, shown},
+    staging::{Staging, paths, scratch, shown},
     three_way::{Change, Entry, Merged},
 };
 use crate::domain::id::{CommitId, TaskId};
@@ -66,6 +66,7 @@ impl Checkout {
     /// that stands against any of them is an [`Error::Conflicts`] with all of them.
     pub fn plan(&self, request: &PlanRequest<'_>) -> Result<Option<Plan>, Error> {
         self.ready()?;
+        self.refuse_read_only(self.root())?;
         let [start, _, ..] = request.commits else { return Ok(None) };
         let mut steps = Vec::new();
         for pair in request.commits.windows(2) {
@@ -96,7 +97,9 @@ impl Checkout {
         let mut conflicts: Vec<_> = merged.iter().flat_map(|step| step.conflicts.iter().cloned()).collect();
         conflicts.extend(self.in_the_way(&all, &steps, &tracked, &found)?);
         if request.to_commit {
-            let own = self.own_changes()?;
+            // a file that is not tracked yet is theirs from its first byte
+            let mut own = self.own_changes()?;
+            own.extend(self.untracked()?);
             let shared = all.iter().filter(|path| own.contains(*path)).cloned();
             conflicts.extend(shared.map(|path| (path, "your own changes to it would be committed too")));
         }
@@ -137,6 +140,11 @@ impl Checkout {
             all.extend(paths(call.index(Some(&index)).limit(LONG).parts()?));
         }
         Ok(all)
+    }
+
+    /// Files that git neither tracks nor ignores.
+    pub(super) fn untracked(&self) -> Result<Vec<PathBuf>, Error> {
+        Ok(Staging { git: self.git(), root: self.root(), index: None }.changes()?.untracked)
     }
 
     fn look_at(&self, touched: &BTreeSet<PathBuf>) -> Result<BTreeMap<PathBuf, Found>, Error> {

@@ -89,7 +89,7 @@ impl Worktree {
         git.call(["read-tree", &head.0]).index(Some(&index)).limit(LONG).run()?;
         git.call(["update-index", "-q", "--refresh"]).index(Some(&index)).limit(LONG).also_fine(1).run()?;
         let staging = Staging { git: &git, root: self.path(), index: Some(&index) };
-        let changes = staging.changes()?;
+        let changes = self.changes(&git, Some(&index))?;
         let fits = |path: &PathBuf| {
             let found = self.path().join(path).symlink_metadata();
             found.map_or(true, |found| found.is_file() || found.is_symlink())

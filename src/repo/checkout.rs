@@ -3,8 +3,10 @@
 use std::{
     collections::BTreeSet,
     ffi::OsStr,
+    fs::File,
     os::unix::ffi::OsStrExt,
     path::{Path, PathBuf},
+    sync::Weak,
 };
 
 use super::{
@@ -40,7 +42,7 @@ impl Checkout {
         let git = Git::new(environment.clone());
         if !path.is_dir() {
             refuse_old(&git)?;
-            return Err(Error::NotARepository { path: path.to_owned() });
+            return Err(Error::NoDirectory { path: path.to_owned() });
         }
         // an old git is said first, but asked at the same time
         let (version, place) = std::thread::scope(|scope| {
@@ -74,6 +76,13 @@ impl Checkout {
     #[must_use]
     pub fn with_filters(self, filters: &Filters) -> Self {
         Self { git: self.git.with_filters(filters.clone()), filters: filters.clone(), ..self }
+    }
+
+    /// The same checkout with git processes that hold the lock of a task, so that one that outlives a killed nisse keeps
+    /// the task.
+    #[must_use]
+    pub fn holding(self, lock: Weak<File>) -> Self {
+        Self { git: self.git.holding(lock), ..self }
     }
 
     /// The same checkout with everything done by the git program, as where the library would be wrong.
@@ -145,10 +154,12 @@ impl Checkout {
         Ok(self.git.call(["check-ref-format", "--branch", name]).status()? == 0)
     }
 
-    /// Refuses a checkout in whose present state no task can begin: another git is at work, a merge or rebase is in
-    /// progress, conflicts are unresolved. Each sentence says the way on.
+    /// Refuses a checkout in whose present state no task can begin: its repository cannot be written to, another git is
+    /// at work, a merge or rebase is in progress, conflicts are unresolved. Each sentence says the way on.
     pub fn ready(&self) -> Result<(), Error> {
         let refused = |why: String| Err(Error::Refused { checkout: self.root.clone(), why });
+        self.refuse_read_only(&self.common_dir)?;
+        self.refuse_read_only(&self.common_dir.join("objects"))?;
         self.refuse_index_lock()?;
         if let Some(what) = self.in_progress()? {
             return refused(format!("{what} is in progress; finish or abort it, then try again"));
@@ -168,6 +179,13 @@ impl Checkout {
             ));
         }
         Ok(())
+    }
+
+    /// Refuses a checkout where nothing can be written into `directory`.
+    pub(super) fn refuse_read_only(&self, directory: &Path) -> Result<(), Error> {
+        let Err(error) = rustix::fs::access(directory, rustix::fs::Access::WRITE_OK) else { return Ok(()) };
+        let why = format!("nothing can be written to {}: {}", directory.display(), std::io::Error::from(error));
+        Err(Error::Refused { checkout: self.root.clone(), why })
     }
 
     /// Refuses a checkout whose index another git holds, or held when it died: it is not ours to remove.
@@ -251,6 +269,9 @@ impl Checkout {
     }
 }
 
+/// How git begins the command by which a person trusts a repository of somebody else's.
+const TRUST: &str = "git config --global --add safe.directory";
+
 /// Where a repository's parts lie.
 struct Place {
     root: PathBuf,
@@ -260,22 +281,31 @@ struct Place {
 
 impl Place {
     fn find(git: &Git, path: &Path) -> Result<Self, Error> {
-        let refused = |why: &str| Error::Refused { checkout: path.to_owned(), why: why.to_owned() };
+        let named = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+        let refused = |why: &str| Error::Refused { checkout: named.clone(), why: why.to_owned() };
         let ask = |questions: &[&str]| {
             let call = git.call([OsStr::new("-C"), path.as_os_str(), OsStr::new("rev-parse")]);
             call.args(["--path-format=absolute"]).args(questions).line()
         };
         let answer = match ask(&["--show-toplevel", "--git-dir", "--git-common-dir"]) {
             Ok(answer) => answer,
-            Err(Error::Git { stderr, .. }) if stderr.contains("dubious ownership") => {
+            // git's own words name the path that it means, which need not be the one that was asked for
+            Err(Error::Git { stderr, .. }) if stderr.contains(TRUST) => {
+                let command = stderr.split_once(TRUST).map_or("", |(_, path)| path).trim();
                 return Err(refused(&format!(
                     "it belongs to somebody else, and git does not trust it (dubious ownership); if you do: \
-                     `git config --global --add safe.directory '{}'`",
-                    path.display()
+                     `{TRUST} {command}`"
                 )));
             }
-            Err(Error::Git { stderr, .. }) if stderr.contains("not a git repository") => {
+            Err(Error::Git { stderr, .. }) if stderr.contains("not a git repository (or any") => {
                 return Err(Error::NotARepository { path: path.to_owned() });
+            }
+            Err(Error::Git { stderr, .. }) if stderr.contains("not a git repository: ") => {
+                let gone = stderr.split_once("not a git repository: ").map_or("", |(_, gone)| gone);
+                return Err(refused(&format!(
+                    "its `.git` file says that its repository is at {gone}, and there is none; bring that back, or run \
+                     `git worktree repair` where it is now"
+                )));
             }
             Err(Error::Git { stderr, .. }) if stderr.contains("must be run in a work tree") => {
                 return Err(refused(if ask(&["--is-bare-repository"])? == "true" {

@@ -4,7 +4,10 @@
 //! inputs give the same id. Order: index, objects (synced), branch by compare-and-swap; a crash between leaves the
 //! branch at most one commit ahead of the log, and [`Worktree::commit_is_ours`] knows that commit.
 
-use std::path::{Path, PathBuf};
+use std::{
+    os::unix::fs::MetadataExt as _,
+    path::{Path, PathBuf},
+};
 
 use super::{
     Error, Worktree, excludes,
@@ -79,12 +82,15 @@ impl Worktree {
         self.verify()?;
         let git = self.git()?;
         self.plain_index(&git, request.parent)?;
+        self.unstage_aside(&git, request.parent)?;
         let staging = Staging { git: &git, root: self.path(), index: None };
         let paths: Vec<_> = if let Some(named) = request.paths {
             let ignored = self.ignored(named)?;
-            named.iter().filter(|path| !ignored.contains(path)).map(PathBuf::from).collect()
+            let mut paths: Vec<_> = named.iter().filter(|path| !ignored.contains(path)).map(PathBuf::from).collect();
+            paths.extend(self.other_names(named, &git)?);
+            paths
         } else {
-            let changes = staging.changes()?;
+            let changes = self.changes(&git, None)?;
             changes.tracked.into_iter().chain(changes.untracked).collect()
         };
         if paths.is_empty() && request.paths.is_some() {
@@ -109,6 +115,21 @@ impl Worktree {
         Ok(Some(commit))
     }
 
+    /// Further names (hard links) of the files at `named` that changed with them.
+    fn other_names(&self, named: &[String], git: &Git) -> Result<Vec<PathBuf>, Error> {
+        let file = |path: &Path| {
+            let found = self.path().join(path).symlink_metadata().ok()?;
+            (found.is_file() && found.nlink() > 1).then(|| (found.dev(), found.ino()))
+        };
+        let files: Vec<_> = named.iter().filter_map(|path| file(Path::new(path))).collect();
+        if files.is_empty() {
+            return Ok(Vec::new());
+        }
+        let changes = self.changes(git, None)?;
+        let same = |path: &PathBuf| file(path).is_some_and(|found| files.contains(&found));
+        Ok(changes.tracked.into_iter().chain(changes.untracked).filter(same).collect())
+    }
+
     /// The call whose checkpoint `commit` is, if it is one of `task`'s.
     pub fn commit_is_ours(&self, commit: &CommitId, task: TaskId) -> Result<Option<CallId>, Error> {
         let Some(message) = self.store().message(commit)? else { return Ok(None) };
@@ -126,10 +147,11 @@ impl Worktree {
             return Ok(Vec::new());
         }
         let standings = self.store().standing(named)?;
+        let aside = self.aside()?;
         let is_ignored = |(path, standing): &(&String, Standing)| match standing {
             Standing::Tracked => false,
             Standing::Ignored => true,
-            Standing::Untracked => excludes::artefact(self.path(), Path::new(path)),
+            Standing::Untracked => excludes::artefact(self.path(), Path::new(path)) || aside.holds(Path::new(path)),
         };
         Ok(named.iter().zip(standings).filter(is_ignored).map(|(path, _)| path.clone()).collect())
     }

@@ -1,11 +1,11 @@
 //! Files of the person's checkout as they are, byte for byte, and putting one there by rename.
 
 use std::{
-    fs::{self, File, OpenOptions, Permissions},
+    fs::{self, File, Metadata, OpenOptions, Permissions},
     io::{ErrorKind, Write},
     os::unix::{
         ffi::{OsStrExt, OsStringExt},
-        fs::{OpenOptionsExt, PermissionsExt},
+        fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown},
     },
     path::{Path, PathBuf},
 };
@@ -79,7 +79,7 @@ pub(super) fn look(root: &Path, path: &Path) -> Result<Found, Error> {
 }
 
 /// Puts a file at `path` by way of `temporary`, a name in the same directory that is nobody else's. A file that was
-/// there keeps its rights, but for that to execute.
+/// there keeps its owner and its rights, but for that to execute.
 pub(super) fn put(root: &Path, path: &Path, content: &Content, temporary: &str) -> Result<(), Error> {
     let full = root.join(path);
     let directory = full.parent().unwrap_or(root);
@@ -95,6 +95,7 @@ pub(super) fn put(root: &Path, path: &Path, content: &Content, temporary: &str) 
             let mut file = OpenOptions::new().write(true).create_new(true).mode(mode).open(&temporary)?;
             file.write_all(&content.bytes)?;
             if let Some(there) = there.as_ref().filter(|there| there.is_file()) {
+                keep_owner(&file, there)?;
                 let was = there.permissions().mode() & 0o7777;
                 let may = if executable { was | ((was & 0o444) >> 2) } else { was & !0o111 };
                 file.set_permissions(Permissions::from_mode(may))?;
@@ -110,6 +111,17 @@ pub(super) fn put(root: &Path, path: &Path, content: &Content, temporary: &str) 
         File::open(directory)?.sync_all()
     };
     write().map_err(io_error("write", &full))
+}
+
+/// Gives `file` the owner of the one that it is to replace, where that can be. Rights are to be set after it, since it
+/// takes set-id bits away.
+pub(crate) fn keep_owner(file: &File, old: &Metadata) -> std::io::Result<()> {
+    let fresh = file.metadata()?;
+    if (fresh.uid(), fresh.gid()) != (old.uid(), old.gid()) {
+        // only root may give files away; the content matters more than the owner
+        let _ = fchown(file, Some(old.uid()), Some(old.gid()));
+    }
+    Ok(())
 }
 
 /// Takes a file away, and the directories that are empty without it.

@@ -1,20 +1,22 @@
 //! The one place that runs the git program.
 //!
 //! Every call names its repository, has a closed environment and nothing to read from but what it is given, is alone in
-//! its process group, ends within a limit, and runs nothing that a configuration names.
+//! its process group and without a terminal, ends within a limit, and runs nothing that a configuration names.
 
 use std::{
     ffi::{OsStr, OsString},
-    io::{Read, Write},
+    fs::File,
     os::unix::{fs::PermissionsExt, process::CommandExt},
     path::{Path, PathBuf},
-    process::{Child, Command, ExitStatus, Stdio},
-    sync::mpsc,
-    thread,
+    process::{Command, ExitStatus, Stdio},
+    sync::Weak,
     time::Duration,
 };
 
-use super::Error;
+use super::{
+    Error,
+    process::{exchange, set_apart},
+};
 use crate::domain::filters::Filters;
 
 /// Calls that look or write a little.
@@ -127,12 +129,13 @@ pub(super) struct Git {
     repository: Option<(PathBuf, PathBuf)>,
     filters: Filters,
     no_fetch: bool,
+    lock: Weak<File>,
 }
 
 impl Git {
     /// Git without a repository: it looks for one from the directory that a call names with `-C`.
     pub(super) fn new(environment: Environment) -> Self {
-        Self { environment, repository: None, filters: Filters::default(), no_fetch: false }
+        Self { environment, repository: None, filters: Filters::default(), no_fetch: false, lock: Weak::new() }
     }
 
     /// The same for the repository at `git_dir` and the working tree `work_tree`.
@@ -148,6 +151,11 @@ impl Git {
     /// The same without fetching objects that a partial clone lacks: the place to fetch from may have been changed.
     pub(super) fn without_fetching(&self) -> Self {
         Self { no_fetch: true, ..self.clone() }
+    }
+
+    /// The same with processes that hold this lock for as long as they live.
+    pub(super) fn holding(&self, lock: Weak<File>) -> Self {
+        Self { lock, ..self.clone() }
     }
 
     /// What it sees of the environment.
@@ -280,10 +288,11 @@ impl Call<'_> {
     }
 
     fn command(&self) -> Command {
-        // where it is, is looked up here, since for a name and a `PATH` of its own std forks, which takes much longer
+        // looked up here: a relative place would be looked for in the worktree, and hooks are told the plain name
         let program = self.git.environment.program("git").unwrap_or_else(|| "git".into());
         #[expect(clippy::disallowed_methods, reason = "the one home of the git program")]
         let mut command = Command::new(program);
+        command.arg0("git");
         command.env_clear().env("PATH", PATH);
         if self.by_the_person {
             command.envs(self.git.environment.person.iter().map(|(name, value)| (name, value)));
@@ -307,7 +316,9 @@ impl Call<'_> {
         }
         command.args(&self.args);
         command.stdin(if self.input.is_some() { Stdio::piped() } else { Stdio::null() });
-        command.stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        // what the person's hooks leave in the background would keep the task for ever
+        set_apart(&mut command, self.git.lock.upgrade().filter(|_| !self.by_the_person));
         command
     }
 
@@ -328,7 +339,7 @@ impl Call<'_> {
 
     fn finish(mut self, action: &str) -> Result<(ExitStatus, Vec<u8>, Vec<u8>), Error> {
         let mut command = self.command();
-        let mut child = match command.spawn() {
+        let child = match command.spawn() {
             Ok(child) => child,
             Err(source) => {
                 // a working tree that is gone looks like a program that is gone
@@ -340,53 +351,12 @@ impl Call<'_> {
             }
         };
         let input = self.input.take();
-        let ended = exchange(&mut child, input, self.limit);
-        if ended.is_none() {
-            kill(&child);
-        }
-        let status = child.wait().map_err(|source| Error::Io { what: format!("wait for git {action}"), source })?;
-        match ended {
-            Some((stdout, stderr)) => Ok((status, stdout, stderr)),
+        let ended = exchange(child, input, self.limit, self.by_the_person)
+            .map_err(|source| Error::Io { what: format!("wait for git {action}"), source })?;
+        match ended.status {
+            Some(status) => Ok((status, ended.stdout, ended.stderr)),
             None => Err(Error::TimedOut { action: action.to_owned(), limit: self.limit }),
         }
-    }
-}
-
-/// Feeds a child and takes what it prints until it closes both outputs; none if the limit came first.
-fn exchange(child: &mut Child, input: Option<Vec<u8>>, limit: Duration) -> Option<(Vec<u8>, Vec<u8>)> {
-    if let (Some(mut stdin), Some(bytes)) = (child.stdin.take(), input) {
-        // a child that ends early says why on its standard error
-        thread::spawn(move || drop(stdin.write_all(&bytes)));
-    }
-    let stderr = drain(child.stderr.take());
-    let stdout = drain(child.stdout.take());
-    let begun = std::time::Instant::now();
-    let stdout = stdout.recv_timeout(limit).ok()?;
-    let stderr = stderr.recv_timeout(limit.saturating_sub(begun.elapsed())).ok()?;
-    Some((stdout, stderr))
-}
-
-/// Reads a pipe to its end on a thread of its own.
-fn drain(pipe: Option<impl Read + Send + 'static>) -> mpsc::Receiver<Vec<u8>> {
-    let (sender, receiver) = mpsc::channel();
-    thread::spawn(move || {
-        let mut bytes = Vec::new();
-        if let Some(mut pipe) = pipe {
-            // what came before a read error is kept: the exit status decides
-            let _ = pipe.read_to_end(&mut bytes);
-        }
-        // nobody listens any more after the limit
-        let _ = sender.send(bytes);
-    });
-    receiver
-}
-
-/// Kills the child's whole process group.
-fn kill(child: &Child) {
-    let pid = i32::try_from(child.id()).ok().and_then(rustix::process::Pid::from_raw);
-    if let Some(pid) = pid {
-        // gone already is as good
-        let _ = rustix::process::kill_process_group(pid, rustix::process::Signal::KILL);
     }
 }
 

@@ -8,7 +8,10 @@ use std::{
     ffi::OsStr,
     fs::{self, File, FileTimes},
     io::{ErrorKind, Write},
-    os::unix::{ffi::OsStrExt, fs::PermissionsExt},
+    os::unix::{
+        ffi::OsStrExt,
+        fs::{MetadataExt, PermissionsExt},
+    },
     path::Path,
     time::{Duration, SystemTime},
 };
@@ -54,6 +57,7 @@ impl Checkout {
     /// Refuses a checkout in which no task can work in place: another one does, or not everything could be given back.
     pub fn refuse_in_place(&self, snapshot: Option<&Snapshot>) -> Result<(), Error> {
         let refused = |why: String| Err(Error::Refused { checkout: self.root().to_owned(), why });
+        self.refuse_read_only(self.root())?;
         if let Some(task) = self.task_in_place()? {
             return refused(format!(
                 "task {task} works in place here; end it first (`nisse resume {task}`), or use a worktree"
@@ -92,6 +96,9 @@ impl Checkout {
         let modes =
             git.call(["hash-object", "-w", "--no-filters", "--stdin"]).input(self.odd_modes(snapshot)?).line()?;
         entries.extend(format!("100644 blob {modes}\tmodes\0").bytes());
+        let ignored = self.ignored_files()?;
+        let ignored = git.call(["hash-object", "-w", "--no-filters", "--stdin"]).input(ignored).line()?;
+        entries.extend(format!("100644 blob {ignored}\tignored\0").bytes());
         let tree = git.call(["mktree", "-z"]).input(entries).line()?;
         let head = self.head_words(base)?;
         let message = format!("{SUBJECT}\n\nNisse-Task: {task}\nNisse-Head: {head}\n{time}");
@@ -99,14 +106,15 @@ impl Checkout {
         commit_tree(git, &tree, &parents, &message, &Author { name: "nisse", email: "nisse@localhost", at_ms })
     }
 
-    /// The modes of files that are not what git would give them, each with its path.
+    /// Modes and owners of files that are not what git would give them, each with its path.
     fn odd_modes(&self, snapshot: &CommitId) -> Result<Vec<u8>, Error> {
+        let ours = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
         let mut odd = Vec::new();
         for path in paths(self.git().call(["ls-tree", "-r", "-z", "--name-only", &snapshot.0]).limit(LONG).parts()?) {
             let Ok(found) = self.root().join(&path).symlink_metadata() else { continue };
-            let mode = found.permissions().mode() & 0o7777;
-            if found.is_file() && ![0o644, 0o755].contains(&mode) {
-                odd.extend(format!("{mode:o} ").bytes());
+            let (mode, owner) = (found.permissions().mode() & 0o7777, (found.uid(), found.gid()));
+            if found.is_file() && (![0o644, 0o755].contains(&mode) || owner != ours) {
+                odd.extend(format!("{mode:o} {}:{} ", owner.0, owner.1).bytes());
                 odd.extend_from_slice(path.as_os_str().as_bytes());
                 odd.push(0);
             }
@@ -114,19 +122,31 @@ impl Checkout {
         Ok(odd)
     }
 
-    /// Gives files their modes again.
+    /// Gives files their modes and owners again.
     fn put_modes_back(&self, kept: &CommitId) -> Result<(), Error> {
         for part in self.git().call(["cat-file", "blob", &format!("{kept}:modes")]).limit(LONG).parts()? {
-            let Some(blank) = part.iter().position(|byte| *byte == b' ') else { continue };
-            let mode = std::str::from_utf8(&part[..blank]).ok().and_then(|text| u32::from_str_radix(text, 8).ok());
-            let path = self.root().join(OsStr::from_bytes(&part[blank + 1..]));
+            let Some((mode, owner, path)) = odd_mode(&part) else { continue };
+            let path = self.root().join(path);
             let Ok(found) = path.symlink_metadata() else { continue };
-            if let Some(mode) = mode.filter(|mode| found.is_file() && found.permissions().mode() & 0o7777 != *mode) {
+            if !found.is_file() {
+                continue;
+            }
+            if (found.uid(), found.gid()) != owner {
+                // only root may give files away, and else they are ours already
+                let _ = std::os::unix::fs::lchown(&path, Some(owner.0), Some(owner.1));
+            }
+            if found.permissions().mode() & 0o7777 != mode {
                 fs::set_permissions(&path, fs::Permissions::from_mode(mode))
                     .map_err(io_error("set the mode of", &path))?;
             }
         }
         Ok(())
+    }
+
+    /// What was ignored when the task that works here began; nothing where none does.
+    pub(super) fn ignored_at_start(&self) -> Result<Vec<u8>, Error> {
+        let Some(kept) = self.store().reference(&self.in_place_ref())? else { return Ok(Vec::new()) };
+        self.git().call(["cat-file", "blob", &format!("{kept}:ignored")]).limit(LONG).run()
     }
 
     /// Where HEAD stands: `ref: refs/heads/main`, or the commit of the base.
@@ -169,6 +189,15 @@ impl Checkout {
         let index = read_index(&self.git_dir().join("index"))?.map(|(bytes, _)| bytes);
         Ok(head == kept.head && index.as_ref() == kept.index.as_ref().map(|(bytes, _)| bytes))
     }
+}
+
+/// Mode, owner and path of a line of what was kept.
+fn odd_mode(line: &[u8]) -> Option<(u32, (u32, u32), &OsStr)> {
+    let mut parts = line.splitn(3, |byte| *byte == b' ');
+    let mut text = || std::str::from_utf8(parts.next()?).ok();
+    let mode = u32::from_str_radix(text()?, 8).ok()?;
+    let (user, group) = text()?.split_once(':')?;
+    Some((mode, (user.parse().ok()?, group.parse().ok()?), OsStr::from_bytes(parts.next()?)))
 }
 
 impl Worktree {

@@ -2,10 +2,12 @@
 //!
 //! Their index is not used for it: what they staged stays staged and is not committed.
 
+use std::path::PathBuf;
+
 use super::{
-    Checkout, Error,
+    Checkout, Conflict, Error,
     git::LONG,
-    staging::{Staging, scratch},
+    staging::{Staging, paths, scratch},
 };
 use crate::{
     domain::{
@@ -80,7 +82,7 @@ impl Checkout {
     /// Whether the files of a plan are committed as they are.
     pub fn committed(&self, plan: &CommitId) -> Result<bool, Error> {
         let own = self.own_changes()?;
-        let untracked = Staging { git: self.git(), root: self.root(), index: None }.changes()?.untracked;
+        let untracked = self.untracked()?;
         Ok(!self.planned_files(plan)?.iter().any(|path| own.contains(path) || untracked.contains(path)))
     }
 
@@ -114,21 +116,51 @@ impl Checkout {
     fn merge_commit(&self, other: &CommitId, message: &str) -> Result<(), Error> {
         // a killed attempt left it half done, and nothing of the person's was in it
         self.abort_merge(other)?;
+        let own = self.own_paths()?;
+        if !own.is_empty() {
+            let conflicts = own.into_iter().map(|path| Conflict { path, why: "a merge wants everything committed" });
+            return Err(Error::Conflicts { conflicts: conflicts.collect() });
+        }
         let call = self.git().call(["merge", "--quiet", "--no-ff", "-m", message, &other.0]).by_the_person();
         let merged = not_committed(call.limit(LONG).run());
-        if merged.is_err() {
-            self.abort_merge(other)?;
+        if merged.is_err() && !self.abort_known_merge(other)? {
+            self.unstage_merge()?;
         }
         merged
     }
 
-    /// Takes back a merge of `other` that has not become a commit.
+    /// Takes back a merge of `other` that has not become a commit. Where git was ended before it had noted that it
+    /// merges, what is staged is known by being what `other` has.
     pub fn abort_merge(&self, other: &CommitId) -> Result<(), Error> {
+        if self.abort_known_merge(other)? {
+            return Ok(());
+        }
+        let changed = self.staged_since("HEAD", &[])?;
+        if changed.is_empty() || !self.staged_since(&other.0, &changed)?.is_empty() {
+            return Ok(());
+        }
+        self.unstage_merge()
+    }
+
+    fn abort_known_merge(&self, other: &CommitId) -> Result<bool, Error> {
         let merging = std::fs::read_to_string(self.git_dir().join("MERGE_HEAD"));
-        if merging.is_ok_and(|text| text.trim() == other.0) {
+        let known = merging.is_ok_and(|text| text.trim() == other.0);
+        if known {
             self.git().call(["merge", "--abort"]).limit(LONG).run()?;
         }
-        Ok(())
+        Ok(known)
+    }
+
+    /// Files and index as in HEAD where they were merged; a file that differs from the index is left, and an error.
+    fn unstage_merge(&self) -> Result<(), Error> {
+        self.git().call(["reset", "--quiet", "--merge", "HEAD"]).limit(LONG).run().map(drop)
+    }
+
+    /// Those of the paths (none for any) that are staged otherwise than `rev` has them.
+    fn staged_since(&self, rev: &str, among: &[PathBuf]) -> Result<Vec<PathBuf>, Error> {
+        let call =
+            self.git().call(["diff", "-z", "--cached", "--name-only", "--no-ext-diff", "--no-renames", rev, "--"]);
+        Ok(paths(call.args(among).variable("GIT_LITERAL_PATHSPECS", "1").limit(LONG).parts()?))
     }
 
     /// Makes the index say of these files what HEAD says; the rest of it stays.
@@ -147,7 +179,9 @@ impl Checkout {
 fn not_committed(ran: Result<Vec<u8>, Error>) -> Result<(), Error> {
     match ran {
         Ok(_) => Ok(()),
-        Err(Error::Git { action, stderr, .. }) => Err(Error::NotCommitted { why: format!("git {action}: {stderr}") }),
+        Err(Error::Git { action, status, stderr }) => {
+            Err(Error::NotCommitted { why: format!("git {action} ended with {status}: {stderr}") })
+        }
         Err(Error::TimedOut { action, limit }) => {
             let why = format!(
                 "git {action} did not end within {} s: does a hook or the signature wait for you?",

@@ -17,6 +17,7 @@
 //! be wrong. `store` is the face of both for reads and for checkpoints, which the library (libgit2) makes in process.
 
 mod apply;
+mod aside;
 mod branch;
 mod by_others;
 mod carry;
@@ -31,6 +32,7 @@ pub mod git;
 mod in_place;
 mod land;
 mod leftovers;
+mod process;
 mod restore;
 mod roll_back;
 pub mod scratch;
@@ -57,9 +59,11 @@ pub use carry::{Way, before_apply_ref};
 pub use checkout::{Checkout, git_version};
 pub use checkpoint::CheckpointRequest;
 pub use diff::{Diff, FileStat};
+pub(crate) use disk::keep_owner;
 pub use git::Environment;
 pub use in_place::IN_PLACE_REFS;
 pub use leftovers::{TaskRef, TaskWorktree};
+pub use process::end_persons_git;
 pub use roll_back::found_ref;
 pub use snapshot::{Snapshot, SnapshotRequest};
 pub use worktree::{Worktree, WorktreeSpec};
@@ -72,6 +76,12 @@ pub enum Error {
     /// There is no repository at the path.
     #[error("{} is not inside a git repository; `git init` makes one", path.display())]
     NotARepository {
+        /// The path.
+        path: PathBuf,
+    },
+    /// There is nothing at the path that a repository could be in.
+    #[error("there is no directory {}", path.display())]
+    NoDirectory {
         /// The path.
         path: PathBuf,
     },

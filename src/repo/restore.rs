@@ -10,7 +10,7 @@ use super::{
     Error, Worktree, excludes,
     git::{Git, LONG},
     io_error,
-    staging::{Staging, paths},
+    staging::paths,
 };
 use crate::domain::{checkout::Isolation, id::CommitId};
 
@@ -22,6 +22,7 @@ impl Worktree {
         self.verify()?;
         let git = self.git()?;
         self.plain_index(&git, commit)?;
+        self.unstage_aside(&git, commit)?;
         let reset = || git.call(["read-tree", "--reset", "-u", commit.0.as_str()]).limit(LONG).run();
         reset()?;
         self.remove_new_rules(&git)?;
@@ -30,13 +31,14 @@ impl Worktree {
             self.remove_untracked(&git)?;
             return reset().map(drop);
         }
-        let changes = Staging { git: &git, root: self.path(), index: None }.changes()?;
+        let changes = self.changes(&git, None)?;
         let mut call = git.call(["clean", "-ffdq"]);
         for pattern in excludes::patterns() {
             call = call.args(["-e", &pattern]);
         }
-        for directory in &changes.artefacts {
-            call = call.args([OsStr::new("-e"), &pattern_of(directory)]);
+        let aside = self.aside()?;
+        for place in changes.artefacts.iter().chain(aside.places()) {
+            call = call.args([OsStr::new("-e"), &pattern_of(place)]);
         }
         call.limit(LONG).run()?;
         // where a directory had become a link, the first time looked through it and found its files in order
@@ -46,7 +48,7 @@ impl Worktree {
     /// Removes what is untracked in a checkout: the files, and the directories that they leave empty. Directories that
     /// were empty before are the person's.
     fn remove_untracked(&self, git: &Git) -> Result<(), Error> {
-        let changes = Staging { git, root: self.path(), index: None }.changes()?;
+        let changes = self.changes(git, None)?;
         for path in changes.untracked.iter().chain(&changes.repositories) {
             let place = self.path().join(path);
             remove_tree_or_file(&place)?;
@@ -108,15 +110,14 @@ fn ignored_from_above(git: &Git, found: &[PathBuf]) -> Result<Vec<PathBuf>, Erro
     Ok(from_above.map(|(_, _, path)| Path::new(OsStr::from_bytes(path)).to_owned()).collect())
 }
 
-/// The ignore pattern for exactly this directory.
-fn pattern_of(directory: &Path) -> OsString {
+/// The ignore pattern for exactly this path.
+fn pattern_of(path: &Path) -> OsString {
     let mut pattern = vec![b'/'];
-    for byte in directory.as_os_str().as_bytes() {
+    for byte in path.as_os_str().as_bytes() {
         if matches!(byte, b'*' | b'?' | b'[' | b'\\' | b' ' | b'!' | b'#') {
             pattern.push(b'\\');
         }
         pattern.push(*byte);
     }
-    pattern.push(b'/');
     OsString::from_vec(pattern)
 }

@@ -8,6 +8,8 @@ use std::{
     os::unix::{ffi::OsStrExt, fs::PermissionsExt},
     path::{Path, PathBuf},
     sync::{Arc, Mutex},
+    thread,
+    time::Duration,
 };
 
 use super::{
@@ -17,7 +19,7 @@ use super::{
     io_error,
     seen::Memory,
     snapshot::is_snapshot_of,
-    staging::{Staging, paths, shown},
+    staging::{paths, shown},
     store::Store,
 };
 use crate::{
@@ -30,6 +32,11 @@ use crate::{
 
 /// From this many bytes on (about a thousand entries) an index tells of a tree that is checked out in parallel.
 const BIG_INDEX: u64 = 100_000;
+
+/// How often a worktree is tried to be made beside others that are being made.
+const TRIES: usize = 10;
+/// The pause in between.
+const PAUSE: Duration = Duration::from_millis(50);
 
 /// What a worktree is called and where it starts.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -62,10 +69,8 @@ impl Worktree {
         let branch = TaskBranch::new(checkout, spec)?;
         clear_branch(&branch, &spec.start, || remove(&branch))?;
         let options = ["-b", &spec.branch, "--no-track"];
-        add(&branch, &reason(branch.task), &options, &spec.start.0).inspect_err(|_| {
-            // half of a worktree is worth nothing; what cannot be removed now is removed by the next attempt
-            let _ = clear_branch(&branch, &spec.start, || remove(&branch));
-        })
+        let clear = || clear_branch(&branch, &spec.start, || remove(&branch));
+        add(&branch, &reason(branch.task), &options, &spec.start.0, clear)
     }
 
     /// Makes the worktree again at the tip of its branch, which must be there; a rest of the old one goes first.
@@ -78,7 +83,7 @@ impl Worktree {
         refuse_elsewhere(&branch)?;
         remove(&branch)?;
         crash::point("recreate.removed");
-        let again = add(&branch, &unfinished(branch.task), &[], &spec.branch)?;
+        let again = add(&branch, &unfinished(branch.task), &[], &spec.branch, || remove(&branch))?;
         crash::point("recreate.added");
         Ok(again)
     }
@@ -96,8 +101,8 @@ impl Worktree {
         put().map_err(io_error("write", &lock))
     }
 
-    /// Finds the worktree again; none if it is gone, or was made again by half. Its git files are put back where something changed them, and locks
-    /// that a killed git left in it are removed, so nothing of this task's may be at work in it.
+    /// Finds the worktree again; none if it is gone, or was made again by half. Its git files are put back where something
+    /// changed them, and locks that a killed git left in it are removed, so nothing of this task's may be at work in it.
     pub fn open(checkout: &Checkout, spec: &WorktreeSpec) -> Result<Option<Self>, Error> {
         let branch = TaskBranch::new(checkout, spec)?;
         let Some(entry) = Entry::find(&branch)? else { return Ok(None) };
@@ -149,7 +154,7 @@ impl Worktree {
         let call = git.call(["diff", "-z", "--name-only", "--no-ext-diff", "--no-textconv", "--no-renames"]);
         let call = call.args(["--ignore-submodules=all", commit.0.as_str(), "--"]);
         let mut changed = paths(call.limit(LONG).parts()?);
-        changed.extend(Staging { git: &git, root: self.path(), index: None }.changes()?.untracked);
+        changed.extend(self.changes(&git, None)?.untracked);
         let mut changed: Vec<_> = changed.iter().map(|path| shown(path)).collect();
         changed.sort_unstable();
         changed.dedup();
@@ -255,8 +260,37 @@ fn is_lock_of(task: TaskId, lock: &str) -> bool {
     lock == reason(task) || lock == unfinished(task)
 }
 
-/// `git worktree add`, of a new branch or of the branch itself, locked with these words.
-fn add(branch: &TaskBranch, reason: &str, options: &[&str], start: &str) -> Result<Worktree, Error> {
+/// Makes a worktree of a new branch or of the branch itself, locked with these words. What failed is cleared away: half of
+/// a worktree is worth nothing. git looks at all worktrees' entries, and fails at one that another git has only begun:
+/// then it is tried again.
+fn add(
+    branch: &TaskBranch,
+    reason: &str,
+    options: &[&str],
+    start: &str,
+    clear: impl Fn() -> Result<(), Error>,
+) -> Result<Worktree, Error> {
+    let mut tries = 1;
+    loop {
+        let made = add_once(branch, reason, options, start);
+        if made.is_err() {
+            // what cannot be removed now is removed by the next attempt
+            let _ = clear();
+        }
+        match made {
+            Err(Error::Git { stderr, .. }) if tries < TRIES && tells_of_another(&stderr) => tries += 1,
+            made => return made,
+        }
+        thread::sleep(PAUSE);
+    }
+}
+
+/// Whether git says that it could not read the entry of a worktree.
+fn tells_of_another(stderr: &str) -> bool {
+    stderr.contains("failed to read") && stderr.contains("/worktrees/")
+}
+
+fn add_once(branch: &TaskBranch, reason: &str, options: &[&str], start: &str) -> Result<Worktree, Error> {
     let checkout = &branch.checkout;
     let big = checkout.git_dir().join("index").metadata().is_ok_and(|found| found.len() >= BIG_INDEX);
     let mut call = checkout.git().call(["worktree", "add", "--quiet", "--lock", "--reason", reason]);

@@ -9,22 +9,29 @@ use crate::support::{Script, Step, TestEnvironment, Wire, wait_until};
 
 /// A task whose process was killed while a command ran that had changed files; with the task's first gate.
 fn cut_in_a_command(wire: Wire) -> (TestEnvironment, Value, tempfile::TempDir) {
-    cut_in_a_command_with(wire, "worktree")
+    cut_in(wire, "worktree", "echo half >> a.txt; echo half > half.txt")
 }
 
 /// The same of a task that works there.
 pub(crate) fn cut_in_a_command_with(wire: Wire, isolation: &str) -> (TestEnvironment, Value, tempfile::TempDir) {
+    cut_in(wire, isolation, "echo half >> a.txt; echo half > half.txt")
+}
+
+/// The same with this command, in that isolation.
+fn cut_in(wire: Wire, isolation: &str, line: &str) -> (TestEnvironment, Value, tempfile::TempDir) {
     let scratch = tempfile::tempdir().unwrap();
     let began = scratch.path().join("began");
-    let line = format!("echo half >> a.txt; echo half > half.txt; : > {}; sleep 600", began.display());
+    let line = format!("{line}; : > {}; sleep 600", began.display());
     let script = Script::ByHistory(vec![
         Step::call("write_file", json!({"path": "b.txt", "content": "b\n"})),
         Step::call("run_command", json!({"command": line})),
         Step::hand_back(),
     ]);
     let env = TestEnvironment::new(wire, script);
-    // in place, HEAD goes away and comes back, which its reflog tells
-    env.person_will_change(".git/logs/HEAD");
+    if isolation == "in-place" {
+        // HEAD goes away and comes back, which its reflog tells
+        env.person_will_change(".git/logs/HEAD");
+    }
     let running = env.start(&["delegate", "--json", "--isolation", isolation, "Do it."]);
     assert!(wait_until(Duration::from_mins(2), || began.exists()), "the command did not begin");
     running.signal(Signal::KILL);
@@ -47,6 +54,39 @@ fn a_rollback_takes_the_commands_changes_away_and_keeps_them_aside() {
         assert_eq!(env.checkout.git(&["show", &format!("{found}:half.txt")]), "half");
         let answers = env.server.requests().pop().unwrap().last_answers();
         assert!(answers[0].text.contains("Interrupted"), "{answers:?}");
+    }
+}
+
+#[test]
+fn an_answer_is_about_what_was_asked_and_not_about_what_came_since() {
+    for (isolation, answer) in
+        [("worktree", "--rollback"), ("in-place", "--rollback"), ("worktree", "--keep"), ("in-place", "--keep")]
+    {
+        let line = "echo half >> a.txt; echo half > half.txt";
+        let (env, gated, _scratch) = cut_in(Wire::Chat, isolation, line);
+        let task = gated["task"].as_str().unwrap();
+        assert!(gated["cause"].as_str().unwrap().contains("a.txt, half.txt"), "what differs is named: {gated}");
+        let place = std::path::Path::new(gated["worktree"].as_str().unwrap());
+        fs::write(place.join("mine.txt"), "of the person, since\n").unwrap();
+        let refused = env.run(&["resume", "--json", task, answer]);
+        let error = refused.exits(6).json().pop().unwrap();
+        assert_eq!(error["error"]["kind"], "changed_since_asked");
+        let told = error["error"]["message"].as_str().unwrap();
+        assert!(told.ends_with(": mine.txt"), "what came since, and nothing else: {told}");
+        assert_eq!(fs::read_to_string(place.join("mine.txt")).unwrap(), "of the person, since\n");
+        assert_eq!(fs::read_to_string(place.join("half.txt")).unwrap(), "half\n");
+
+        let run = env.run(&["resume", "--json", task, answer]);
+        let result = run.ends(0, "handback");
+        let asked = format!("refs/nisse/found/{task}/asked");
+        assert!(!env.checkout.has_ref(&asked), "it is answered");
+        if answer == "--keep" {
+            assert_eq!(env.on_branch(&result, "mine.txt").unwrap(), b"of the person, since\n");
+        } else {
+            let found = env.checkout.git(&["for-each-ref", "--format=%(refname)", &format!("refs/nisse/found/{task}")]);
+            assert_eq!(env.checkout.git(&["show", &format!("{found}:mine.txt")]), "of the person, since");
+            assert!(run.stderr.contains(&found), "where it is kept is not told\n{}", run.report());
+        }
     }
 }
 

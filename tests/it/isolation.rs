@@ -325,3 +325,26 @@ fn in_place_is_refused_where_not_all_could_be_given_back() {
     assert_eq!(env.checkout.git(&["symbolic-ref", "HEAD"]), "refs/heads/main");
     assert!(env.server.requests().is_empty());
 }
+
+#[test]
+fn a_file_with_two_names_changes_under_both_and_comes_back_under_both() {
+    let edit = Step::call("edit_file", json!({"path": "run.sh", "old": "old", "new": "new"}));
+    for (isolation, line) in
+        [("in-place", "cat run.sh again.sh"), ("worktree", "ln run.sh again.sh; cat run.sh again.sh")]
+    {
+        let env = TestEnvironment::new(Wire::Chat, vec![command(line), edit.clone(), Step::hand_back()]);
+        env.checkout.write("run.sh", "echo old\n").executable("run.sh");
+        if isolation == "in-place" {
+            fs::hard_link(env.checkout.path().join("run.sh"), env.checkout.path().join("again.sh")).unwrap();
+        }
+        env.checkout.commit("two names");
+        switches(&env);
+        let run = env.delegate(&["--isolation", isolation], "Work.");
+        let result = run.ends(0, "handback");
+        for name in ["run.sh", "again.sh"] {
+            assert_eq!(env.on_branch(&result, name).unwrap(), b"echo new\n", "{isolation}: {name}");
+        }
+        assert!(!run.stderr.contains("somebody else"), "{}", run.report());
+        env.assert_checkout_unchanged();
+    }
+}

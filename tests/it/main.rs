@@ -40,6 +40,7 @@ mod repo;
 mod resume;
 mod schemas;
 mod settings;
+mod states;
 mod stop;
 mod storage;
 mod support;

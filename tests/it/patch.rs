@@ -1,6 +1,6 @@
 //! `nisse log --diff`: what a task changed, for a reader and as a patch that rebuilds it.
 
-use std::{fs, io::Write as _, process::Command};
+use std::{fs, io::Write as _, path::Path, process::Command};
 
 use serde_json::json;
 
@@ -23,10 +23,15 @@ fn a_task() -> (TestEnvironment, String) {
 
 /// What `nisse log TASK --diff` writes, byte for byte.
 fn patch(env: &TestEnvironment, task: &str) -> Vec<u8> {
+    patch_in(env, env.checkout.path(), task)
+}
+
+/// The same in another checkout.
+pub(crate) fn patch_in(env: &TestEnvironment, checkout: &Path, task: &str) -> Vec<u8> {
     let state = format!("--state-dir={}", env.state().display());
     let output = Command::new(env!("CARGO_BIN_EXE_nisse"))
         .args(["log", task, "--diff", &state])
-        .current_dir(env.checkout.path())
+        .current_dir(checkout)
         .env_clear()
         .env("PATH", std::env::var("PATH").unwrap())
         .output()

@@ -3,6 +3,7 @@
 
 use std::{
     fs,
+    os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
     sync::{Arc, Mutex},
     time::Duration,
@@ -50,7 +51,11 @@ impl Killed {
     #[track_caller]
     fn is_gated(&self) -> String {
         let asked = self.env.server.requests().len();
-        let look = || self.env.checkout.git(&["for-each-ref", "--format=%(refname) %(objectname)"]);
+        // what the person was asked about is noted under a ref of its own
+        let look = || {
+            let refs = self.env.checkout.git(&["for-each-ref", "--format=%(refname) %(objectname)"]);
+            refs.lines().filter(|line| !line.contains("/asked ")).map(str::to_owned).collect::<Vec<_>>()
+        };
         let before = (look(), fs::read_dir(&self.worktree).unwrap().count());
         let gated = [(); 2].map(|()| self.env.run(&["resume", "--json"]).ends(6, "gated"));
         assert_eq!(gated[0]["cause"], gated[1]["cause"]);
@@ -222,4 +227,40 @@ fn a_worktree_that_was_tied_to_something_else_is_repaired_and_told() {
     let result = killed.goes_on();
     let told: Vec<Value> = repaired(&killed.env, result["task"].as_str().unwrap());
     assert_eq!(told, [json!([".git", "HEAD"])]);
+}
+
+#[test]
+fn a_git_that_outlives_a_killed_nisse_keeps_the_task() {
+    let env = TestEnvironment::new(
+        Wire::Chat,
+        vec![Step::call("write_file", json!({"path": "b.txt", "content": "b\n"})), Step::hand_back()],
+    );
+    let (begun, release, bin) = (env.root().join("begun"), env.root().join("release"), env.root().join("bin"));
+    let path = std::env::var("PATH").unwrap();
+    let real = std::env::split_paths(&path).map(|place| place.join("git")).find(|git| git.is_file()).unwrap();
+    let script = format!(
+        "#!/bin/sh\ncase \"$*\" in *'worktree add'*) : > {0}\n\
+         while [ ! -e {1} ]; do sleep 0.05; done;; esac\nexec {2} \"$@\"\n",
+        begun.display(),
+        release.display(),
+        real.display()
+    );
+    fs::create_dir(&bin).unwrap();
+    fs::write(bin.join("git"), script).unwrap();
+    fs::set_permissions(bin.join("git"), fs::Permissions::from_mode(0o755)).unwrap();
+    env.set("PATH", &format!("{}:{path}", bin.display()));
+
+    let running = env.start(&["delegate", "--json", "Make b.txt."]);
+    assert!(wait_until(Duration::from_mins(2), || begun.exists()), "no worktree was begun");
+    running.signal(Signal::KILL);
+    env.finish(running);
+    let held = env.run(&["resume", "--json"]);
+    assert_eq!(held.exits(1).json().pop().unwrap()["error"]["kind"], "task_held");
+    fs::write(&release, "").unwrap();
+    let lock = fs::read_dir(env.state().join("locks")).unwrap().next().unwrap().unwrap().path();
+    let lock = fs::File::open(lock).unwrap();
+    assert!(wait_until(Duration::from_mins(2), || lock.try_lock_shared().is_ok()), "git did not end");
+    drop(lock);
+    let result = env.run(&["resume", "--json"]).ends(0, "handback");
+    assert_eq!(env.on_branch(&result, "b.txt").unwrap(), b"b\n");
 }

@@ -1,5 +1,7 @@
 //! `nisse resume` finds what can go on: nothing, one task, several, or one that is over; and goes on as it was begun.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use serde_json::json;
 
 use crate::support::{Script, Step, TestEnvironment, Wire};
@@ -117,4 +119,37 @@ fn a_task_is_resumed_from_anywhere_in_its_own_checkout() {
     let elsewhere = env.root().join("home");
     let result = env.run(&["-C", elsewhere.to_str().unwrap(), "resume", "--json", &task]).ends(0, "handback");
     assert_eq!(env.on_branch(&result, "b.txt").unwrap(), b"x\n");
+}
+
+#[test]
+fn a_settings_file_that_a_task_wrote_stops_no_command_on_it() {
+    let write = |path: &str, content: &str| Step::call("write_file", json!({"path": path, "content": content}));
+    for isolation in ["in-place", "worktree"] {
+        let went = AtomicBool::new(false);
+        let script = Script::by_content(move |asked| match asked.replies() {
+            0 => write("nisse.toml", "[proxy\nbase_url = 1"),
+            1 if !went.swap(true, Ordering::SeqCst) => limited(),
+            1 => write("b.txt", "b\n"),
+            _ => Step::hand_back(),
+        });
+        let env = TestEnvironment::new(Wire::Chat, script);
+        env.person_will_change(".git/logs/HEAD");
+        let result = env.delegate(&["--isolation", isolation], "Work.").ends(5, "interrupted");
+        let task = result["task"].as_str().unwrap();
+        if isolation == "worktree" {
+            env.person(|checkout| {
+                checkout.write("nisse.toml", "[proxy\nbase_url = 1");
+            });
+        }
+        env.delegate(&[], "More.").exits(2);
+        for command in [&["log"][..], &["log", task], &["log", task, "--diff"]] {
+            env.run(command).exits(0);
+        }
+        let result = env.run(&["resume", "--json", task]).ends(0, "handback");
+        assert_eq!(env.on_branch(&result, "b.txt").unwrap(), b"b\n");
+        env.run(&["apply", task]).exits(0);
+        env.changed_paths();
+        let result = env.run(&["log", "--json"]);
+        assert!(result.exits(0).stdout.contains("handback"), "{}", result.report());
+    }
 }

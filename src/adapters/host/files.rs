@@ -26,6 +26,7 @@ use super::beneath::{Root, failure};
 use crate::{
     domain::id::Hash,
     ports::host::{Error, FileBytes},
+    repo::keep_owner,
 };
 
 /// Opening never waits for the other end of a pipe and never follows a link.
@@ -127,12 +128,7 @@ fn replace(directory: &OwnedFd, name: &OsStr, old: Option<&std::fs::Metadata>, b
         let mut file = File::from(rustix::fs::openat(directory, &temporary, flags, Mode::from_raw_mode(mode))?);
         file.write_all(bytes)?;
         if let Some(old) = old {
-            let fresh = file.metadata()?;
-            if (fresh.uid(), fresh.gid()) != (old.uid(), old.gid()) {
-                // only root may give files away; the content matters more than the owner
-                let _ = std::os::unix::fs::fchown(&file, Some(old.uid()), Some(old.gid()));
-            }
-            // after the owner, which takes set-id bits away
+            keep_owner(&file, old)?;
             file.set_permissions(std::fs::Permissions::from_mode(old.mode() & 0o7777))?;
         }
         file.sync_all()?;

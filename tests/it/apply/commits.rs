@@ -1,9 +1,11 @@
 //! Commits that are the person's: made by their git, with their hooks, signature and name.
 
-use std::{fs, os::unix::fs::PermissionsExt as _};
+use std::{fs, os::unix::fs::PermissionsExt as _, path::Path, time::Duration};
+
+use rustix::process::{Pid, Signal, kill_process};
 
 use super::{applied, handed_back, handed_back_with, refused};
-use crate::support::TestEnvironment;
+use crate::support::{TestEnvironment, is_alive, wait_until};
 
 /// Puts a hook into the checkout; what it writes to `$seen` is asked for with [`seen`].
 fn hook(env: &TestEnvironment, name: &str, script: &str) {
@@ -13,6 +15,22 @@ fn hook(env: &TestEnvironment, name: &str, script: &str) {
         fs::write(&path, format!("#!/bin/sh\nseen='{}'\n{script}\n", seen.display())).unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
     });
+}
+
+/// A program of the test's own, outside of the checkout.
+fn program(env: &TestEnvironment, name: &str, script: &str) -> String {
+    let path = env.root().join(name);
+    let seen = env.root().join("seen");
+    fs::write(&path, format!("#!/bin/sh\nseen='{}'\n{script}\n", seen.display())).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+/// The process id that a program wrote, once it has.
+fn process(seen: &Path) -> i32 {
+    let id = || fs::read_to_string(seen).ok().and_then(|text| text.trim().parse().ok());
+    assert!(wait_until(Duration::from_mins(2), || id().is_some()), "it was not run");
+    id().unwrap()
 }
 
 fn seen(env: &TestEnvironment) -> String {
@@ -206,4 +224,125 @@ fn without_a_name_the_person_is_told_by_git() {
     assert!(run.stdout.contains("user.email") || run.stdout.contains("tell me who you are"), "{}", run.report());
     applied(&env.run(&["apply", "--json", &task, "--abort"]), "put_back");
     env.assert_checkout_unchanged();
+}
+
+#[test]
+fn nothing_that_asks_on_the_terminal_is_waited_for() {
+    let (env, task) = handed_back(|_| {}, "echo task >> a.txt");
+    // as a program that asks for a passphrase does: on the terminal where there is one, else not at all
+    let asks = "if (: < /dev/tty) 2> /dev/null; then sleep 1000 < /dev/tty; fi; echo 'signing failed: nobody to ask' >&2; exit 2";
+    let gpg = program(&env, "gpg", asks);
+    let hooks = env.root().join("hooks");
+    fs::create_dir(&hooks).unwrap();
+    fs::copy(&gpg, hooks.join("pre-commit")).unwrap();
+    for settings in [
+        vec![("commit.gpgsign", "true"), ("gpg.program", &*gpg)],
+        vec![("commit.gpgsign", "false"), ("core.hooksPath", hooks.to_str().unwrap())],
+    ] {
+        env.person(|checkout| {
+            for (key, value) in settings {
+                checkout.git(&["config", key, value]);
+            }
+        });
+        let on_terminal = env.finish(env.start_on_terminal(&["apply", &task, "--commit"]));
+        let without = env.run(&["apply", "--json", &task, "--commit"]);
+        for run in [&on_terminal, &without] {
+            let told = format!("{}{}", run.exits(6).stdout, run.stderr);
+            assert!(told.contains("signing failed: nobody to ask"), "{}", run.report());
+        }
+        assert_eq!(env.checkout.git(&["status", "--porcelain"]), " M a.txt", "the files stay applied");
+    }
+    env.person(|checkout| drop(checkout.git(&["config", "--unset", "core.hooksPath"])));
+    applied(&env.run(&["apply", "--json", &task, "--commit"]), "commits");
+    assert_eq!(env.checkout.git(&["status", "--porcelain"]), "");
+    env.changed_paths();
+}
+
+#[test]
+fn what_a_hook_leaves_in_the_background_is_not_waited_for() {
+    for manner in ["--commit", "--merge"] {
+        let (env, task) = handed_back(|_| {}, "echo task >> a.txt");
+        for name in ["post-commit", "post-merge"] {
+            hook(&env, name, "sleep 1000 & echo $! > $seen");
+        }
+        applied(&env.run(&["apply", "--json", &task, manner]), "commits");
+        let left = process(&env.root().join("seen"));
+        assert!(is_alive(left), "it is the person's");
+        // it holds nothing of the task's
+        env.run(&["apply", "--json", &task, "--abort"]).exits(2);
+        kill_process(Pid::from_raw(left).unwrap(), Signal::KILL).unwrap();
+        env.changed_paths();
+    }
+}
+
+#[test]
+fn a_signal_ends_the_hook_and_the_way_on_is_open() {
+    for (manner, name) in [("--commit", "pre-commit"), ("--merge", "pre-merge-commit")] {
+        let (env, task) = handed_back(|_| {}, "echo task >> a.txt; echo b > b.txt");
+        env.person(|checkout| {
+            checkout.write("mine.txt", "m\n").commit("meanwhile");
+        });
+        hook(&env, name, "echo $$ > $seen; sleep 1000");
+        let running = env.start(&["apply", "--json", &task, manner]);
+        let waiting = process(&env.root().join("seen"));
+        running.signal(Signal::INT);
+        let run = env.finish(running);
+        let error = run.exits(6).json().pop().unwrap();
+        assert_eq!(error["error"]["kind"], "not_committed");
+        assert!(wait_until(Duration::from_secs(30), || !is_alive(waiting)), "the hook goes on");
+        assert_eq!(env.checkout.git(&["log", "-1", "--format=%s"]), "meanwhile");
+        let status = env.checkout.git(&["status", "--porcelain"]);
+        assert_eq!(status, if manner == "--merge" { "" } else { " M a.txt\n?? b.txt" }, "{manner}");
+        hook(&env, name, "exit 0");
+        applied(&env.run(&["apply", "--json", &task, manner]), "commits");
+        assert_eq!(env.checkout.git(&["status", "--porcelain"]), "");
+        env.changed_paths();
+    }
+}
+
+#[test]
+fn what_a_configuration_names_is_run_by_the_persons_commit_alone() {
+    for (manner, hooks) in
+        [("--commit", "pre-commit commit-msg"), ("--squash", "pre-commit"), ("--merge", "commit-msg")]
+    {
+        let (env, task) = handed_back(|_| {}, "echo more >> a.txt; echo b > b.txt");
+        // who runs it: nisse's own calls name their repository
+        let tells = program(&env, "tells", "echo \"$(basename $0) of $(ps -o args= -p $PPID)\" >> $seen; exit 0");
+        let own = env.root().join("hooks");
+        fs::create_dir(&own).unwrap();
+        let all = [
+            "pre-commit",
+            "commit-msg",
+            "pre-merge-commit",
+            "post-checkout",
+            "post-index-change",
+            "reference-transaction",
+        ];
+        for name in all {
+            fs::copy(&tells, own.join(name)).unwrap();
+        }
+        let included = env.root().join("included");
+        let text = format!(
+            "[core]\nfsmonitor = {tells}\nhooksPath = {}\neditor = {tells}\n[diff]\nexternal = {tells}\n[sequence]\neditor = {tells}\n",
+            own.display()
+        );
+        fs::write(&included, text).unwrap();
+        env.person(|checkout| {
+            checkout.git(&["config", "include.path", included.to_str().unwrap()]);
+            fs::write(checkout.path().join(".git/info/attributes"), "*.txt diff=told\n").unwrap();
+            checkout.git(&["config", "diff.told.textconv", &tells]);
+            checkout.git(&["-c", "core.hooksPath=/dev/null", "commit", "-q", "--allow-empty", "-m", "meanwhile"]);
+        });
+        let _ = fs::remove_file(env.root().join("seen"));
+        applied(&env.run(&["apply", "--json", &task, manner]), "commits");
+        let seen = seen(&env);
+        for name in hooks.split(' ') {
+            assert!(seen.lines().any(|line| line.starts_with(&format!("{name} of git "))), "{manner} {name}: {seen}");
+        }
+        let ours: Vec<_> =
+            seen.lines().filter(|line| line.contains("--git-dir") || line.contains("nisse apply")).collect();
+        assert!(ours.is_empty(), "{manner}: {ours:?}");
+        assert!(!seen.contains("editor"), "{seen}");
+        env.changed_paths();
+    }
 }

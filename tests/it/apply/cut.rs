@@ -224,10 +224,17 @@ fn a_merge_that_git_left_half_done_is_made_once() {
     let cut = Cut::of(&env, &task, &["apply", "--json", &task, "--merge"], "commits");
     let begun = opened(&cut.written(), |kind| matches!(kind, IntentKind::Land(_)));
     let (tree, made) = (env.checkout.git(&["rev-parse", "HEAD^{tree}"]), env.checkout.git(&["rev-parse", "HEAD"]));
-    for state in ["nothing", "half", "done"] {
+    for state in ["nothing", "staged", "half", "done"] {
         cut.stand(begun, |_, _| false);
         match state {
             "half" => drop(env.checkout.git(&["merge", "-q", "--no-ff", "--no-commit", &branch])),
+            "staged" => {
+                env.checkout.git(&["merge", "-q", "--no-ff", "--no-commit", &branch]);
+                // git notes that it merges only after its hook
+                for name in ["MERGE_HEAD", "MERGE_MODE", "MERGE_MSG"] {
+                    fs::remove_file(env.checkout.path().join(".git").join(name)).unwrap();
+                }
+            }
             "done" => drop(env.checkout.git(&["reset", "-q", "--hard", &made])),
             _ => {}
         }

@@ -3,6 +3,7 @@
 mod commands;
 mod lost_work;
 mod model_output;
+mod persons_work;
 mod refusals;
 mod resume;
 mod streams;

@@ -232,6 +232,25 @@ fn look(root: &Path, directory: &Path, all: &mut BTreeMap<String, String>) {
     }
 }
 
+/// The person's files, and what is theirs in the git directory.
+pub(crate) fn without_ours(ground: &Ground) -> Vec<(String, String)> {
+    let theirs = |path: &str| {
+        let inside = path.split_once(".git/").map(|(_, inside)| inside);
+        let ours = [
+            "objects",
+            "worktrees",
+            "refs/heads/nisse",
+            "refs/nisse",
+            "logs/refs",
+            "reftable",
+            "modules/lib/",
+            "sharedindex",
+        ];
+        inside.is_none_or(|inside| !ours.iter().any(|ours| inside.starts_with(ours)))
+    };
+    fingerprint(&ground.top()).into_iter().filter(|(path, _)| theirs(path)).collect()
+}
+
 /// What may come and go in a `.git`: objects, nisse's refs, the worktree's entry.
 const OURS: &[&str] =
     &["objects", "refs/heads/nisse", "refs/nisse", "worktrees", "logs/refs/heads/nisse", "logs/refs/nisse"];

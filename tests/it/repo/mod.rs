@@ -1,7 +1,9 @@
 //! The repository floor against real repositories: what it does to them, and what it must not.
 
+mod commands;
 mod ends;
 mod ground;
+mod kinds;
 mod looks;
 mod races;
 mod refused;

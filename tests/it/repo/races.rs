@@ -107,3 +107,28 @@ fn the_person_works_on_while_the_task_does() {
     assert!(before.iter().filter(|(path, _)| theirs(path)).eq(after.iter()));
     assert!(files(worktree.path()).contains_key("of-the-task.txt"));
 }
+
+#[test]
+fn a_worktree_that_another_git_has_only_begun_is_waited_for() {
+    for fails in [1, 3] {
+        let ground = Ground::new();
+        let count = ground.top().join("count");
+        // as git does that reads the entry of another `worktree add` before its files are whole
+        ground.before_git(&format!(
+            "case \"$*\" in *'worktree add'*)
+                echo x >> '{count}'
+                if [ $(wc -l < '{count}') -le {fails} ]; then
+                    \"$real\" \"$@\"
+                    echo \"fatal: failed to read $PWD/.git/worktrees/other/commondir: Success\" >&2
+                    exit 128
+                fi
+            esac",
+            count = count.display()
+        ));
+        let (worktree, snapshot) = ground.begin();
+        assert!(worktree.is_clean_at(&snapshot.commit).unwrap());
+        assert_eq!(fs::read_to_string(&count).unwrap().lines().count(), fails + 1);
+        worktree.discard(&snapshot.commit).unwrap();
+        assert_eq!(ground.git(&["worktree", "list"]).lines().count(), 1);
+    }
+}

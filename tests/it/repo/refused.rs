@@ -81,9 +81,9 @@ fn a_path_that_is_no_repository() {
     refused(&ground, "not inside a git repository");
     let mut ground = Ground::new();
     ground.root = ground.root.join("a.txt");
-    assert!(matches!(ground.open(), Err(Error::NotARepository { .. })));
+    assert!(matches!(ground.open(), Err(Error::NoDirectory { .. })));
     ground.root = ground.root.join("nowhere");
-    assert!(matches!(ground.open(), Err(Error::NotARepository { .. })));
+    assert!(matches!(ground.open(), Err(Error::NoDirectory { .. })));
 }
 
 #[test]

@@ -1,0 +1,94 @@
+//! Ignored files that are there when a task begins: they are no part of its work, also where it changes the rules by
+//! which they were ignored. Else a checkpoint would take them, and giving the checkout back would take them away.
+
+use std::{
+    collections::HashSet,
+    fs,
+    io::Write,
+    path::{Path, PathBuf},
+};
+
+use super::{
+    Checkout, Error, Worktree,
+    git::{Git, LONG},
+    io_error,
+    staging::{Changes, Staging, paths},
+};
+use crate::domain::{checkout::Isolation, id::CommitId};
+
+/// The file of a worktree's own git directory that names them.
+const FILE: &str = "nisse-ignored";
+
+impl Checkout {
+    /// The ignored files, and the directories that hold nothing else, each ended by NUL.
+    pub(super) fn ignored_files(&self) -> Result<Vec<u8>, Error> {
+        ignored_files(self.git())
+    }
+}
+
+impl Worktree {
+    /// Notes what is ignored now. Of a task in place it is kept with what the checkout was.
+    pub fn set_aside(&self) -> Result<(), Error> {
+        let path = self.git_dir().join(FILE);
+        let noted = ignored_files(&self.git()?)?;
+        // not there after a crash, there is no worktree that stands either
+        fs::File::create(&path).and_then(|mut file| file.write_all(&noted)).map_err(io_error("write", &path))
+    }
+
+    /// What is set aside.
+    pub(super) fn aside(&self) -> Result<Aside, Error> {
+        let noted = match self.branch().isolation {
+            Isolation::Worktree => {
+                let path = self.git_dir().join(FILE);
+                match fs::read(&path) {
+                    // one that was not furnished yet has none
+                    Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
+                    read => read.map_err(io_error("read", &path))?,
+                }
+            }
+            Isolation::InPlace => self.checkout().ignored_at_start()?,
+        };
+        let noted = noted.split(|byte| *byte == 0).filter(|path| !path.is_empty()).map(<[u8]>::to_vec);
+        Ok(Aside(paths(noted.collect()).into_iter().collect()))
+    }
+
+    /// Takes what is set aside out of an index above `commit`, where a command staged it; the files stay.
+    pub(super) fn unstage_aside(&self, git: &Git, commit: &CommitId) -> Result<(), Error> {
+        let aside = self.aside()?;
+        if aside.0.is_empty() {
+            return Ok(());
+        }
+        let call = git.call(["diff-index", "-z", "--cached", "--name-only", "--diff-filter=A", "--no-renames"]);
+        let mut staged = paths(call.args([commit.0.as_str(), "--"]).limit(LONG).parts()?);
+        staged.retain(|path| aside.holds(path));
+        Staging { git, root: self.path(), index: None }.remove(&staged)
+    }
+
+    /// What differs from an index, without what is set aside.
+    pub(super) fn changes(&self, git: &Git, index: Option<&Path>) -> Result<Changes, Error> {
+        let mut changes = Staging { git, root: self.path(), index }.changes()?;
+        let aside = self.aside()?;
+        changes.untracked.retain(|path| !aside.holds(path));
+        changes.repositories.retain(|path| !aside.holds(path));
+        Ok(changes)
+    }
+}
+
+/// Files, and directories with all that is in them.
+pub(super) struct Aside(HashSet<PathBuf>);
+
+impl Aside {
+    /// Whether a path is one of them, or lies below one.
+    pub(super) fn holds(&self, path: &Path) -> bool {
+        !self.0.is_empty() && path.ancestors().any(|above| self.0.contains(above))
+    }
+
+    /// Each of them.
+    pub(super) fn places(&self) -> impl Iterator<Item = &PathBuf> {
+        self.0.iter()
+    }
+}
+
+fn ignored_files(git: &Git) -> Result<Vec<u8>, Error> {
+    git.call(["ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory"]).limit(LONG).run()
+}
