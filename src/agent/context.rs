@@ -1,7 +1,7 @@
 //! The request, rendered wholly from the log.
 //!
 //! Between two evictions the messages only grow at their end, so that prompt caches hit. An eviction is an event, so that
-//! a resume renders the same bytes; it replaces results of old turns, and nothing else, by stubs of one line.
+//! a resume renders the same bytes; it replaces results of old turns, and nothing else, by stubs of one line (in the fold).
 
 use std::collections::BTreeMap;
 
@@ -46,8 +46,7 @@ fn messages(task: &Task) -> Vec<Message> {
             messages.push(assistant);
         }
         if !turn.results.is_empty() {
-            let evicted = turn.number <= task.evicted_through;
-            let answers = turn.results.iter().map(|result| answer(turn, result, evicted, &wire_ids)).collect();
+            let answers = turn.results.iter().map(|result| answer(result, &wire_ids)).collect();
             messages.push(Message::Results(answers));
         }
         messages.extend(turn.nudges.iter().map(|text| Message::User(text.clone())));
@@ -116,29 +115,19 @@ fn assistant(task: &Task, turn: &Turn, wire_ids: &BTreeMap<CallId, String>) -> O
     Some(Message::Assistant { text, parts })
 }
 
-fn answer(turn: &Turn, result: &ToolResult, evicted: bool, wire_ids: &BTreeMap<CallId, String>) -> Answer {
-    let stub = if evicted { stub(turn, result) } else { None };
+fn answer(result: &ToolResult, wire_ids: &BTreeMap<CallId, String>) -> Answer {
     Answer {
         call: result.call.clone(),
         wire_id: wire_ids.get(&result.call).unwrap_or(&result.call.0).clone(),
-        content: stub.unwrap_or_else(|| result.content.clone()),
+        content: result.content.clone(),
         is_error: result.status != ResultStatus::Done,
     }
 }
 
-/// What stands for an evicted result; none where the result is no longer than that.
-fn stub(turn: &Turn, result: &ToolResult) -> Option<String> {
-    let call = turn.reply.calls().find(|call| call.id == result.call)?;
-    let (id, name, bytes) = (&call.id, &call.name, result.content.len());
-    let stub =
-        format!("[{id}: the result of this {name}, {bytes} bytes, was left out to save room; call again if needed]");
-    (stub.len() < bytes).then_some(stub)
-}
-
 /// The bytes that a request is shorter by when the results of this turn are stubs.
 pub(super) fn saved_by_stubs(turn: &Turn) -> u64 {
-    let saved = |result| stub(turn, result).map_or(0, |stub| result.content.len() - stub.len());
-    turn.results.iter().map(|result: &ToolResult| saved(result) as u64).sum()
+    let saved = |result: &ToolResult| turn.stub(result).map_or(0, |stub| result.content.len() - stub.len());
+    turn.results.iter().map(|result| saved(result) as u64).sum()
 }
 
 /// The effort to ask for: a history whose last reasoning is another model's, or was left out with it, goes without.

@@ -143,7 +143,7 @@ impl Task {
                 self.end_request(*trouble, message, *usage, *retry_in_ms);
             }
             EventKind::RequestWithheld { estimated_input } => self.out_of_tokens = Some(*estimated_input),
-            EventKind::ContextEvicted { through_turn } => self.evicted_through = *through_turn,
+            EventKind::ContextEvicted { through_turn } => self.evict(*through_turn),
             EventKind::ReplyReceived { turn, reply, .. } => self.take_reply(*turn, reply),
             EventKind::Nudged { text } => {
                 if self.repeat.count + 1 >= self.started.role.repeats && self.repeat.told == 0 {

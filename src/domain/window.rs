@@ -1,6 +1,7 @@
 //! The window: how much input a request may hold, and how many tokens an estimate stands for.
 
 use super::{
+    event::ToolResult,
     model::PinnedModel,
     task::{Task, Turn},
 };
@@ -38,6 +39,34 @@ impl Task {
         seen.map(|(input, estimated_then)| scaled(estimated, input, estimated_then))
             .max()
             .map_or(estimated, |seen| seen.max(estimated))
+    }
+}
+
+impl Task {
+    /// Puts stubs for the results of all turns up to this one: the log holds the rest, and nobody else needs it again.
+    pub(super) fn evict(&mut self, through_turn: u32) {
+        let since = std::mem::replace(&mut self.evicted_through, through_turn);
+        for turn in self.turns.iter_mut().filter(|turn| turn.number > since && turn.number <= through_turn) {
+            let stubs: Vec<_> = turn.results.iter().map(|result| turn.stub(result)).collect();
+            for (result, stub) in turn.results.iter_mut().zip(stubs) {
+                if let Some(stub) = stub {
+                    result.content = stub;
+                }
+            }
+        }
+    }
+}
+
+impl Turn {
+    /// What stands for a result that is left out; none where the result is no longer than that.
+    #[must_use]
+    pub fn stub(&self, result: &ToolResult) -> Option<String> {
+        let call = self.reply.calls().find(|call| call.id == result.call)?;
+        let (id, name, bytes) = (&call.id, &call.name, result.content.len());
+        let stub = format!(
+            "[{id}: the result of this {name}, {bytes} bytes, was left out to save room; call again if needed]"
+        );
+        (stub.len() < bytes).then_some(stub)
     }
 }
 

@@ -8,7 +8,7 @@ mod reply;
 
 use std::collections::BTreeMap;
 
-use serde_json::{Value, value::RawValue};
+use serde_json::value::RawValue;
 
 pub(super) use self::reply::Reading;
 use super::{
@@ -17,18 +17,22 @@ use super::{
 };
 use crate::{
     domain::{message::Call, reasoning::Reasoning},
-    ports::llm::{AssistantPart, Error, Message, Request},
+    ports::llm::{AssistantPart, Error, Message, Request, ToolSchema},
 };
 
 /// The path of this route.
 pub(super) const PATH: &str = "/v1/chat/completions";
+
+/// Bytes of a body beside its messages; an estimate.
+const ROOM: usize = 10_000;
 
 /// The request's body. Everything that stays the same over a task comes before `messages`, which is last.
 ///
 /// # Errors
 /// A recorded opaque part that is not the JSON object it should be, as [`Trouble::BadRequest`](crate::domain::upstream::Trouble::BadRequest).
 pub fn body(request: &Request) -> Result<String, Error> {
-    let mut body = Object::new();
+    let messages = messages(request)?;
+    let mut body = Object::with_room_for(json::length(&messages) + ROOM);
     body.put("model", request.model.alias.as_str())
         .put("max_tokens", request.max_output)
         .put("stream", true)
@@ -41,26 +45,27 @@ pub fn body(request: &Request) -> Result<String, Error> {
         body.put("reasoning_effort", request.reasoning.as_str());
     }
     if !request.tools.is_empty() {
-        let tools: Vec<String> = request
-            .tools
-            .iter()
-            .map(|tool| {
-                let mut function = Object::new();
-                function.put("name", tool.name).put("description", tool.description);
-                function.raw("parameters", &tool.parameters.to_string());
-                let mut outer = Object::new();
-                outer.put("type", "function").raw("function", &function.end());
-                outer.end()
-            })
-            .collect();
-        body.raw("tools", &json::array(&tools));
+        body.array("tools", request.tools.iter().map(tool));
         // where the proxy makes thinking of the effort, its vendor refuses a forced call beside it
         let thinks = request.reasoning != Reasoning::Off && request.model.provider == "anthropic";
         if request.require_call && request.model.tool_choice && !thinks {
             body.put("tool_choice", "required");
         }
     }
-    let mut messages = Vec::new();
+    body.array("messages", messages);
+    Ok(body.end())
+}
+
+fn tool(tool: &ToolSchema) -> String {
+    let mut function = Object::new();
+    function.put("name", tool.name).put("description", tool.description).put("parameters", &tool.parameters);
+    let mut outer = Object::new();
+    outer.put("type", "function").raw("function", &function.end());
+    outer.end()
+}
+
+fn messages(request: &Request) -> Result<Vec<String>, Error> {
+    let mut messages = Vec::with_capacity(2 * request.messages.len());
     if !request.system.is_empty() {
         messages.push(text_message("system", &request.system));
     }
@@ -69,19 +74,18 @@ pub fn body(request: &Request) -> Result<String, Error> {
             Message::User(text) => messages.push(text_message("user", text)),
             Message::Assistant { text, parts } => messages.push(assistant(text, parts)?),
             Message::Results(answers) => messages.extend(answers.iter().map(|answer| {
-                let mut result = Object::new();
+                let mut result = Object::with_room_for(answer.content.len());
                 result.put("role", "tool").put("tool_call_id", answer.wire_id.as_str());
                 result.put("content", answer.content.as_str());
                 result.end()
             })),
         }
     }
-    body.raw("messages", &json::array(&messages));
-    Ok(body.end())
+    Ok(messages)
 }
 
 fn text_message(role: &str, text: &str) -> String {
-    let mut message = Object::new();
+    let mut message = Object::with_room_for(text.len());
     message.put("role", role).put("content", text);
     message.end()
 }
@@ -98,13 +102,12 @@ fn assistant(text: &str, parts: &[AssistantPart]) -> Result<String, Error> {
     let mut message = Object::new();
     message.put("role", "assistant");
     // beside calls, some servers refuse an empty text and others a missing one; null is taken by all
-    let content = if text.is_empty() && !calls.is_empty() { Value::Null } else { Value::from(text) };
-    message.put("content", content);
+    message.put("content", (!text.is_empty() || calls.is_empty()).then_some(text));
     for members in opaque {
         message.members(members);
     }
     if !calls.is_empty() {
-        message.raw("tool_calls", &json::array(&calls));
+        message.array("tool_calls", &calls);
     }
     Ok(message.end())
 }
@@ -130,7 +133,7 @@ fn written_call(wire_id: &str, call: &Call) -> Result<String, Error> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
     use crate::{

@@ -1,6 +1,6 @@
 //! JSON as models and proxies send it, and as it goes back: members in a fixed order, recorded pieces byte for byte.
 
-use serde::de::DeserializeOwned;
+use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
 use crate::domain::message::mend_surrogates;
@@ -53,45 +53,86 @@ pub(super) fn members_of(raw: &str) -> Result<&str, serde_json::Error> {
     Ok(inner.get(1..inner.len() - 1).unwrap_or_default().trim())
 }
 
-/// An object that is written member by member, in the order of the calls.
-pub(super) struct Object(String);
+/// An object that is written member by member, in the order of the calls. Histories are long, and are written before each
+/// request: every byte is copied as seldom as may be.
+pub(super) struct Object(Vec<u8>);
 
 impl Object {
     pub(super) fn new() -> Self {
-        Self("{".to_owned())
+        Self::with_room_for(0)
     }
 
-    pub(super) fn put(&mut self, name: &str, value: impl Into<Value>) -> &mut Self {
-        let value: Value = value.into();
-        self.raw(name, &value.to_string())
+    /// One that will hold so many bytes of text.
+    pub(super) fn with_room_for(bytes: usize) -> Self {
+        let mut text = Vec::with_capacity(bytes + bytes / 16 + 100);
+        text.push(b'{');
+        Self(text)
+    }
+
+    /// A member: text, a number, a truth value or null.
+    pub(super) fn put(&mut self, name: &str, value: impl Serialize) -> &mut Self {
+        self.name(name);
+        write(&mut self.0, value);
+        self
     }
 
     /// A member whose value is JSON already, and stays as it is.
     pub(super) fn raw(&mut self, name: &str, json: &str) -> &mut Self {
-        let name = Value::from(name).to_string();
-        self.members(&format!("{name}:{json}"))
+        self.name(name);
+        self.0.extend_from_slice(json.as_bytes());
+        self
+    }
+
+    /// A member that is an array of pieces that are JSON already.
+    pub(super) fn array<S: AsRef<str>>(&mut self, name: &str, pieces: impl IntoIterator<Item = S>) -> &mut Self {
+        self.name(name);
+        self.0.push(b'[');
+        for (index, piece) in pieces.into_iter().enumerate() {
+            if index > 0 {
+                self.0.push(b',');
+            }
+            self.0.extend_from_slice(piece.as_ref().as_bytes());
+        }
+        self.0.push(b']');
+        self
     }
 
     /// Members as they stand between the braces of another object.
     pub(super) fn members(&mut self, members: &str) -> &mut Self {
         if !members.is_empty() {
-            if self.0.len() > 1 {
-                self.0.push(',');
-            }
-            self.0.push_str(members);
+            self.comma();
+            self.0.extend_from_slice(members.as_bytes());
         }
         self
     }
 
     pub(super) fn end(mut self) -> String {
-        self.0.push('}');
-        self.0
+        self.0.push(b'}');
+        // only text was written
+        String::from_utf8(self.0).unwrap_or_default()
+    }
+
+    fn name(&mut self, name: &str) {
+        self.comma();
+        write(&mut self.0, name);
+        self.0.push(b':');
+    }
+
+    fn comma(&mut self) {
+        if self.0.len() > 1 {
+            self.0.push(b',');
+        }
     }
 }
 
-/// An array of pieces that are JSON already.
-pub(super) fn array(pieces: &[String]) -> String {
-    format!("[{}]", pieces.join(","))
+/// Writes a plain value, which cannot fail in memory.
+fn write(out: &mut Vec<u8>, value: impl Serialize) {
+    let _ = serde_json::to_writer(out, &value);
+}
+
+/// The bytes of texts that are to be written one behind the other.
+pub(super) fn length(pieces: &[String]) -> usize {
+    pieces.iter().map(|piece| piece.len() + 1).sum()
 }
 
 #[cfg(test)]

@@ -18,6 +18,9 @@ pub(super) const PATH: &str = "/v1/messages";
 /// The protocol's version, sent as `anthropic-version`.
 pub(super) const VERSION: &str = "2023-06-01";
 
+/// Bytes of a body beside its messages; an estimate.
+const ROOM: usize = 10_000;
+
 const MARK: &str = r#"{"type":"ephemeral"}"#;
 
 /// The request's body. Everything that stays the same over a task comes before `messages`, which is last.
@@ -26,7 +29,8 @@ const MARK: &str = r#"{"type":"ephemeral"}"#;
 /// A recorded opaque part that is not the JSON it should be, as
 /// [`Trouble::BadRequest`](crate::domain::upstream::Trouble::BadRequest).
 pub fn body(request: &Request) -> Result<String, Error> {
-    let mut body = Object::new();
+    let messages = messages(&request.messages)?;
+    let mut body = Object::with_room_for(json::length(&messages) + ROOM);
     body.put("model", request.model.alias.as_str())
         .put("max_tokens", request.max_output)
         .put("stream", true)
@@ -41,31 +45,25 @@ pub fn body(request: &Request) -> Result<String, Error> {
     if !request.system.is_empty() {
         let mut system = text_block(&request.system);
         system.raw("cache_control", MARK);
-        body.raw("system", &json::array(&[system.end()]));
+        body.array("system", [system.end()]);
     }
     if let Some(last) = request.tools.len().checked_sub(1) {
-        let tools: Vec<String> = request
-            .tools
-            .iter()
-            .enumerate()
-            .map(|(index, tool)| {
-                let mut written = Object::new();
-                written.put("name", tool.name).put("description", tool.description);
-                written.raw("input_schema", &tool.parameters.to_string());
-                if index == last {
-                    written.raw("cache_control", MARK);
-                }
-                written.end()
-            })
-            .collect();
-        body.raw("tools", &json::array(&tools));
+        let written = request.tools.iter().enumerate().map(|(index, tool)| {
+            let mut written = Object::new();
+            written.put("name", tool.name).put("description", tool.description).put("input_schema", &tool.parameters);
+            if index == last {
+                written.raw("cache_control", MARK);
+            }
+            written.end()
+        });
+        body.array("tools", written);
         // the vendor refuses a forced call together with thinking, which the proxy's configuration too may have turned on
         let thinks = thinking.is_some() || has_reasoning(request);
         if request.require_call && request.model.tool_choice && !thinks {
             body.raw("tool_choice", r#"{"type":"any"}"#);
         }
     }
-    body.raw("messages", &json::array(&messages(&request.messages)?));
+    body.array("messages", messages);
     Ok(body.end())
 }
 
@@ -109,21 +107,21 @@ fn messages(messages: &[Message]) -> Result<Vec<String>, Error> {
     }
     let written = turns.into_iter().map(|turn| {
         let blocks: Vec<String> = turn.blocks.into_iter().map(Object::end).collect();
-        let mut message = Object::new();
-        message.put("role", if turn.user { "user" } else { "assistant" }).raw("content", &json::array(&blocks));
+        let mut message = Object::with_room_for(json::length(&blocks));
+        message.put("role", if turn.user { "user" } else { "assistant" }).array("content", &blocks);
         message.end()
     });
     Ok(written.collect())
 }
 
 fn text_block(text: &str) -> Object {
-    let mut block = Object::new();
+    let mut block = Object::with_room_for(text.len());
     block.put("type", "text").put("text", text);
     block
 }
 
 fn result_block(answer: &Answer) -> Object {
-    let mut block = Object::new();
+    let mut block = Object::with_room_for(answer.content.len());
     block.put("type", "tool_result").put("tool_use_id", answer.wire_id.as_str());
     block.put("content", answer.content.as_str());
     if answer.is_error {
