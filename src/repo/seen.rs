@@ -6,13 +6,14 @@
 //! tick would show no other time. Anything that is not as it was leads to git, which decides.
 
 use std::{
+    cell::OnceCell,
     collections::HashMap,
     ffi::OsStr,
     fs,
     io::Read,
     os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use super::{Worktree, excludes};
@@ -33,7 +34,28 @@ const FEW: usize = 100;
 
 /// What was seen. Cloned, it is the same.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Memory(Arc<Mutex<Option<Seen>>>);
+pub(super) struct Memory(Arc<Mutex<Kept>>);
+
+#[derive(Debug, Default)]
+struct Kept {
+    seen: Option<Seen>,
+    /// See [`clock_ahead`]; looked up once, since it costs a file.
+    clock_ahead: OnceCell<Option<i128>>,
+}
+
+impl Memory {
+    fn lock(&self) -> MutexGuard<'_, Kept> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Kept {
+    /// The time by the clock that stamps these files.
+    fn now(&mut self, root: &Path) -> Option<i128> {
+        let ahead = *self.clock_ahead.get_or_init(|| clock_ahead(root));
+        ahead.map(|ahead| machine_time() + ahead)
+    }
+}
 
 /// A working tree as it was.
 #[derive(Debug)]
@@ -71,17 +93,18 @@ pub(super) enum Looks {
 impl Worktree {
     /// How the tree looks beside what it was when all of it was in `commit`.
     pub(super) fn looks_beside(&self, commit: &CommitId) -> Looks {
-        let mut memory = self.memory.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.memory.lock();
+        let now = kept.now(self.path());
         let own = self.own_stamps();
-        match memory.as_mut().filter(|seen| seen.at == *commit && seen.own == own) {
-            Some(seen) => seen.compare(self.path()),
+        match kept.seen.as_mut().filter(|seen| seen.at == *commit && seen.own == own).zip(now) {
+            Some((seen, now)) => seen.compare(self.path(), now),
             None => Looks::Unknown,
         }
     }
 
     /// Looks, before git does: what changes later will not look so. None if this tree is not to be judged by looks.
     pub(super) fn look(&self) -> Option<Seen> {
-        let (root, now) = (self.path(), now(self.path())?);
+        let (root, now) = (self.path(), self.memory.lock().now(self.path())?);
         let mut files = HashMap::new();
         let all = walk(root, |path, stamp| match File::new(root, path, stamp, now) {
             Some(file) if files.len() < MOST => {
@@ -95,7 +118,7 @@ impl Worktree {
 
     /// The same for some paths; none for one that is not there.
     pub(super) fn look_at(&self, paths: &[String]) -> Option<Looked> {
-        let now = now(self.path())?;
+        let now = self.memory.lock().now(self.path())?;
         let look = |path: &String| {
             let path = PathBuf::from(path);
             match self.path().join(&path).symlink_metadata() {
@@ -109,26 +132,25 @@ impl Worktree {
     /// From now on, what was seen is what `commit` holds.
     pub(super) fn remember(&self, seen: Option<Seen>, commit: &CommitId) {
         let own = self.own_stamps();
-        *self.memory.0.lock().unwrap_or_else(PoisonError::into_inner) =
-            seen.map(|seen| Seen { at: commit.clone(), own, ..seen });
+        self.memory.lock().seen = seen.map(|seen| Seen { at: commit.clone(), own, ..seen });
     }
 
     /// What was seen at `parent` goes on at `commit`, with some paths as they were looked at.
     pub(super) fn remember_paths(&self, looked: Option<Looked>, parent: &CommitId, commit: &CommitId) {
-        let mut memory = self.memory.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some((mut seen, looked)) = memory.take().filter(|seen| seen.at == *parent).zip(looked) else { return };
+        let mut kept = self.memory.lock();
+        let Some((mut seen, looked)) = kept.seen.take().filter(|seen| seen.at == *parent).zip(looked) else { return };
         for (path, file) in looked {
             match file {
                 Some(file) => seen.files.insert(path, file),
                 None => seen.files.remove(&path),
             };
         }
-        *memory = Some(Seen { at: commit.clone(), own: self.own_stamps(), ..seen });
+        kept.seen = Some(Seen { at: commit.clone(), own: self.own_stamps(), ..seen });
     }
 
     /// Nothing is known of the files any more.
     pub(super) fn forget(&self) {
-        *self.memory.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        self.memory.lock().seen = None;
     }
 
     fn own_stamps(&self) -> Vec<Option<Stamp>> {
@@ -154,9 +176,8 @@ impl Worktree {
 pub(super) type Looked = Vec<(PathBuf, Option<File>)>;
 
 impl Seen {
-    fn compare(&mut self, root: &Path) -> Looks {
+    fn compare(&mut self, root: &Path, now: i128) -> Looks {
         self.look += 1;
-        let Some(now) = now(root) else { return Looks::Unknown };
         let (files, look) = (&mut self.files, self.look);
         let (mut known, mut differ) = (0, Vec::new());
         let walked = walk(root, |path, stamp| {
@@ -267,21 +288,29 @@ fn bytes_of(path: &Path) -> Option<Hash> {
     (bytes.len() as u64 <= SMALL).then(|| Hash::of(&bytes))
 }
 
-/// The time by the clock that stamps the files of this directory, told by a file without a name; none where the file
-/// system has no such files.
+/// How far the clock that stamps the files of a directory is ahead of this machine's, in nanoseconds: told by a file
+/// without a name. None where the file system has no such files. On a file system of this machine's own it is a tick.
 #[cfg(target_os = "linux")]
-fn now(directory: &Path) -> Option<i128> {
+fn clock_ahead(directory: &Path) -> Option<i128> {
     use rustix::fs::{Mode, OFlags, open};
     let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
     let file = fs::File::from(open(directory, flags, Mode::RUSR | Mode::WUSR).ok()?);
     let (.., changed) = stamp(&file.metadata().ok()?);
-    Some(changed)
+    // too little is safe: more files are then compared by their bytes
+    Some(changed - machine_time())
 }
 
 /// Not known.
 #[cfg(not(target_os = "linux"))]
-fn now(_directory: &Path) -> Option<i128> {
+fn clock_ahead(_directory: &Path) -> Option<i128> {
     None
+}
+
+/// The time as the kernel stamps files with it. No test can pin that.
+fn machine_time() -> i128 {
+    use rustix::time::{ClockId, clock_gettime};
+    let now = clock_gettime(ClockId::Realtime);
+    i128::from(now.tv_sec) * 1_000_000_000 + i128::from(now.tv_nsec)
 }
 
 #[cfg(test)]

@@ -9,6 +9,10 @@ use std::{
 
 use serde_json::{Value, json};
 
+/// Bytes of a request from which on the older half is left out: what nisse takes for the tokens that a window of 200,000
+/// leaves for input.
+const VIEW: usize = 615_000;
+
 /// Asks, does the one call of the reply, appends the result, asks again, until the reply gives up.
 pub(crate) fn run(address: &str, directory: &Path) {
     let stream = TcpStream::connect(address).unwrap();
@@ -28,12 +32,15 @@ pub(crate) fn run(address: &str, directory: &Path) {
             "read_file" => std::fs::read_to_string(directory.join(arguments["path"].as_str().unwrap())).unwrap(),
             _ => return,
         };
-        // as much as the model that is measured keeps in view
-        if messages.len() > 100 {
-            messages.drain(1..3);
-        }
         messages.push(json!({"role": "assistant", "tool_calls": [call]}));
         messages.push(json!({"role": "tool", "tool_call_id": call["id"], "content": result}));
+        // as much in view as nisse keeps for a model of that window
+        if body.len() > VIEW {
+            let mut left = body.len();
+            while left > VIEW / 2 {
+                left = left.saturating_sub(messages.drain(1..3).map(|gone| gone.to_string().len()).sum());
+            }
+        }
     }
 }
 
