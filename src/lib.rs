@@ -40,7 +40,7 @@
 //! | a new … | touch |
 //! |---|---|
 //! | tool | a file in `agent/tools/`, a variant of [`domain::role::ToolName`], a line in `agent/roles`; the compiler finds the rest |
-//! | event | a variant of [`domain::event::EventKind`], arms in `domain/task`, `domain/phase`, `cli/render`: exhaustive matches |
+//! | event | a variant of [`domain::event::EventKind`], arms in `domain/fold`, `domain/phase`, `cli/render`: exhaustive matches |
 //! | durable effect | a variant of [`domain::intent::IntentKind`] and its row in `agent/recover` |
 //! | subcommand | `cli/args`, a file in `commands/`, a test file of the same name |
 //! | setting | `commands/settings`, and `cli/args` if it is a flag too; then make man pages and completions again |

@@ -10,7 +10,7 @@ mod context;
 pub mod env;
 pub mod mask;
 mod nudge;
-mod place;
+pub mod place;
 mod prepare;
 mod recover;
 pub mod roles;

@@ -19,7 +19,8 @@ const KEEP: usize = 8 * 1024;
 const TAIL: usize = 4000;
 
 /// The worktree's names, begun at `start`.
-pub(super) fn spec(task: &Task, start: &CommitId) -> WorktreeSpec {
+#[must_use]
+pub fn spec(task: &Task, start: &CommitId) -> WorktreeSpec {
     WorktreeSpec {
         task: task.id,
         path: PathBuf::from(&task.started.worktree),

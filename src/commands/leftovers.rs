@@ -3,22 +3,15 @@
 //! What this log does not hold belongs to another nisse (a host and its container share a repository, not a state
 //! directory): it is listed and never removed. What holds something that nothing else holds stays, and is named.
 
-use std::{
-    collections::BTreeMap,
-    path::{Path, PathBuf},
-};
+use std::{collections::BTreeMap, path::Path};
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Error;
 use crate::{
-    domain::{
-        apply::Standing,
-        id::{CommitId, TaskId},
-        outcome::End,
-        task::Task,
-    },
+    agent::place::spec,
+    domain::{apply::Standing, id::TaskId, outcome::End, task::Task},
     log::{Log, crash},
     repo::{Checkout, IN_PLACE_REFS, TaskBranch, TaskRef, WorktreeSpec},
 };
@@ -301,16 +294,6 @@ fn judge_ref(
         // the work itself, which nobody has brought home yet
         None if handed_back => Ok(None),
         None => leftover(State::Kept, "nothing else holds its commits".to_owned(), Removal::Never),
-    }
-}
-
-fn spec(task: &Task, start: &CommitId) -> WorktreeSpec {
-    WorktreeSpec {
-        task: task.id,
-        path: PathBuf::from(&task.started.worktree),
-        branch: task.started.branch.clone(),
-        start: start.clone(),
-        isolation: task.started.isolation,
     }
 }
 

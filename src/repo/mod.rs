@@ -14,7 +14,8 @@
 //! - Nothing is removed that does not carry the task's own name.
 //!
 //! Two hands do it. [`git`] runs the git program: it writes whatever is the person's, and reads where the library would
-//! be wrong. `store` is the face of both for reads and for checkpoints, which the library (libgit2) makes in process.
+//! be wrong. `store` is the face of both for reads and for checkpoints, which the library (libgit2) makes in process;
+//! `seen` spares both where the files look as they did.
 
 mod apply;
 mod aside;

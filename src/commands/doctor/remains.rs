@@ -65,8 +65,10 @@ fn told(found: &[Leftover]) -> Vec<Check> {
     let mut checks: Vec<Check> = others.iter().map(|one| line(one)).collect();
     if let Some(first) = locks.first() {
         let removed = first.state == State::Removed;
-        let what = if removed { "removed: the lock files" } else { "lock files" };
-        checks.push(Check::good(SUBJECT, format!("{what} of {} tasks that have ended", locks.len())));
+        let what = if removed { "removed: what locked" } else { "what locked" };
+        let whose =
+            if locks.len() == 1 { "a task that has".to_owned() } else { format!("{} tasks that have", locks.len()) };
+        checks.push(Check::good(SUBJECT, format!("{what} {whose} ended")));
     }
     if checks.is_empty() {
         checks.push(Check::good(SUBJECT, "none"));
