@@ -1,7 +1,12 @@
 //! Carrying a plan out in the checkout, or back: each file by rename, and none that is neither what it was nor what it is
 //! to be. Done again after it was half done, it does the rest.
 
-use std::{collections::BTreeMap, fmt::Write as _, os::unix::ffi::OsStrExt, path::PathBuf};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt::Write as _,
+    os::unix::ffi::OsStrExt,
+    path::PathBuf,
+};
 
 use super::{
     Checkout, Error,
@@ -75,17 +80,15 @@ impl Checkout {
     pub fn carry(&self, task: TaskId, plan: &CommitId, way: Way) -> Result<Vec<String>, Error> {
         let planned = self.planned(plan)?;
         let paths: Vec<&PathBuf> = planned.keys().collect();
-        let mut left = Vec::new();
+        let mut left = BTreeSet::new();
         // first a look at all of them: forth, nothing is touched if one stands against it
-        for batch in paths.chunks(BATCH) {
-            left.extend(self.step(task, &planned, batch, way, Pass::Look)?);
-        }
-        if way == Way::Forth && !left.is_empty() {
-            return Err(Error::Between { paths: left.iter().map(|path| shown(path)).collect() });
-        }
-        for pass in [Pass::Take, Pass::Put] {
+        for pass in [Pass::Look, Pass::Take, Pass::Put] {
             for batch in paths.chunks(BATCH) {
-                self.step(task, &planned, batch, way, pass)?;
+                left.extend(self.step(task, &planned, batch, way, pass)?);
+            }
+            // and what somebody changes after that look is not passed over
+            if way == Way::Forth && !left.is_empty() {
+                return Err(Error::Between { paths: left.iter().map(|path| shown(path)).collect() });
             }
         }
         Ok(left.iter().map(|path| shown(path)).collect())

@@ -3,7 +3,6 @@
 
 use std::{
     fs,
-    os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
     sync::{Arc, Mutex},
     time::Duration,
@@ -235,21 +234,15 @@ fn a_git_that_outlives_a_killed_nisse_keeps_the_task() {
         Wire::Chat,
         vec![Step::call("write_file", json!({"path": "b.txt", "content": "b\n"})), Step::hand_back()],
     );
-    let (begun, release, bin) = (env.root().join("begun"), env.root().join("release"), env.root().join("bin"));
-    let path = std::env::var("PATH").unwrap();
-    let real = std::env::split_paths(&path).map(|place| place.join("git")).find(|git| git.is_file()).unwrap();
-    let script = format!(
-        "#!/bin/sh\ncase \"$*\" in *'worktree add'*) : > {0}\n\
-         while [ ! -e {1} ]; do sleep 0.05; done;; esac\nexec {2} \"$@\"\n",
+    let (begun, release) = (env.root().join("begun"), env.root().join("release"));
+    env.before_git(&format!(
+        "case \"$*\" in *'worktree add'*)
+            : > {}
+            while [ ! -e {} ]; do sleep 0.05; done
+        esac",
         begun.display(),
-        release.display(),
-        real.display()
-    );
-    fs::create_dir(&bin).unwrap();
-    fs::write(bin.join("git"), script).unwrap();
-    fs::set_permissions(bin.join("git"), fs::Permissions::from_mode(0o755)).unwrap();
-    env.set("PATH", &format!("{}:{path}", bin.display()));
-
+        release.display()
+    ));
     let running = env.start(&["delegate", "--json", "Make b.txt."]);
     assert!(wait_until(Duration::from_mins(2), || begun.exists()), "no worktree was begun");
     running.signal(Signal::KILL);

@@ -127,3 +127,29 @@ fn a_person_reads_what_happened() {
     run.exits(2);
     let _ = applied(&env.run(&["apply", "--json", &task]), "already");
 }
+
+#[test]
+fn a_file_that_somebody_changes_while_it_is_brought_is_not_passed_over() {
+    let (env, task) = handed_back(|_| (), "echo task >> a.txt; echo b > b.txt; echo c > c.txt");
+    env.person(|checkout| {
+        checkout.write("notes.txt", "mine\n");
+    });
+    // git is asked for the files' contents before each look at them: the first is over by the second
+    env.before_git(&format!(
+        "case \"$*\" in *'cat-file --batch'*)
+            echo x >> '{count}'
+            [ $(wc -l < '{count}') -eq 2 ] && echo mine > '{file}'
+        esac",
+        count = env.root().join("count").display(),
+        file = env.checkout.path().join("b.txt").display()
+    ));
+    let run = env.run(&["apply", "--json", &task]);
+    let error = run.exits(6).json().pop().unwrap()["error"].clone();
+    assert_eq!(error["kind"], "apply_changed", "{}", run.report());
+    assert!(error["message"].as_str().unwrap().contains("b.txt"), "{error}");
+    env.plain_git();
+    let back = env.run(&["apply", "--json", &task, "--abort"]);
+    assert_eq!(back.exits(6).json().pop().unwrap()["left"], json!(["b.txt"]));
+    assert_eq!(fs::read_to_string(env.checkout.path().join("b.txt")).unwrap(), "mine\n");
+    assert_eq!(env.changed_paths(), ["b.txt"]);
+}

@@ -100,6 +100,24 @@ impl TestEnvironment {
         self
     }
 
+    /// Puts lines of shell before the git program that nisse finds; `"$real"` is that program.
+    pub(crate) fn before_git(&self, lines: &str) -> &Self {
+        let path = std::env::var("PATH").unwrap();
+        let real = std::env::split_paths(&path).map(|place| place.join("git")).find(|git| git.is_file()).unwrap();
+        let bin = self.root().join("bin");
+        fs::create_dir_all(&bin).unwrap();
+        let script = format!("#!/bin/sh\nreal='{}'\n{lines}\nexec \"$real\" \"$@\"\n", real.display());
+        fs::write(bin.join("git"), script).unwrap();
+        let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        fs::set_permissions(bin.join("git"), executable).unwrap();
+        self.set("PATH", &format!("{}:{path}", bin.display()))
+    }
+
+    /// The git program as it is, again.
+    pub(crate) fn plain_git(&self) -> &Self {
+        self.set("PATH", &std::env::var("PATH").unwrap())
+    }
+
     /// Takes a variable away from the runs to come.
     pub(crate) fn unset(&self, name: &str) -> &Self {
         self.variables.borrow_mut().retain(|(known, _)| known != name);
