@@ -21,6 +21,9 @@ use crate::{
     repo::Worktree,
 };
 
+/// How many of the ignored files that go with a worktree are named.
+const NAMED: usize = 20;
+
 /// Records what `outcome` asks for and returns it.
 pub(super) fn settle(journal: &mut Journal, env: &Env<'_>, outcome: Outcome) -> Result<Outcome, Error> {
     if journal.task().outcome().is_none() {
@@ -36,6 +39,7 @@ pub(super) fn settle(journal: &mut Journal, env: &Env<'_>, outcome: Outcome) -> 
 }
 
 fn complete(journal: &mut Journal, env: &Env<'_>, end: &End, cause: &str) -> Result<(), Error> {
+    leave_out(journal, env)?;
     match end {
         End::Handback => {
             squash(journal, env)?;
@@ -54,6 +58,21 @@ fn complete(journal: &mut Journal, env: &Env<'_>, end: &End, cause: &str) -> Res
         let done = env.worktree()?.remove_worktree();
         crash::point("clean_up.done");
         recover::after_completion(journal, intent, "clean-up", done)?;
+    }
+    Ok(())
+}
+
+/// Names what goes with the worktree and is in no commit.
+fn leave_out(journal: &mut Journal, env: &Env<'_>) -> Result<(), Error> {
+    let task = journal.task();
+    if task.left_out.is_some() || task.started.isolation != Isolation::Worktree || task.pending_intents().count() > 1 {
+        return Ok(());
+    }
+    let Some(worktree) = &env.worktree else { return Ok(()) };
+    let mut paths = worktree.ignored_work()?;
+    paths.truncate(NAMED);
+    if !paths.is_empty() {
+        journal.push(EventKind::LeftOut { paths })?;
     }
     Ok(())
 }

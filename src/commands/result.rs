@@ -219,6 +219,12 @@ fn notices(task: &Task, outcome: &Outcome, discard: Option<Status>) -> Vec<Strin
             task.started.branch, task.id
         ));
     }
+    if let Some(paths) = task.left_out.as_ref().filter(|_| task.ended.is_some()) {
+        notices.push(format!(
+            "ignored by git, so no part of the branch, and gone with the worktree: {}",
+            paths.join(", ")
+        ));
+    }
     notices.extend(who_answered(task));
     notices
 }

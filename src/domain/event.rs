@@ -185,6 +185,11 @@ pub enum EventKind {
         /// The same, in one line.
         cause: String,
     },
+    /// Files that the task made and that go with its worktree, because git ignores them. Build artefacts are not named.
+    LeftOut {
+        /// Their paths, and those of directories that hold nothing else, with a slash behind; the first twenty.
+        paths: Vec<String>,
+    },
     /// The task's one completion.
     TaskEnded {
         /// How it ended.

@@ -81,6 +81,7 @@ impl Task {
             unchanged_claims: 0,
             handback: None,
             uninspected: false,
+            left_out: None,
             decision: None,
             paused: None,
             ended: None,
@@ -196,6 +197,7 @@ impl Task {
                 self.answer_taken();
                 self.paused = Some((*pause, cause.clone()));
             }
+            EventKind::LeftOut { paths } => self.left_out = Some(paths.clone()),
             EventKind::TaskEnded { end, cause } => self.ended = Some((end.clone(), cause.clone())),
         }
     }

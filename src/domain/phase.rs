@@ -44,6 +44,8 @@ pub fn is_legal(task: &Task, kind: &EventKind) -> Result<(), String> {
         | EventKind::Recovered { .. }
         | EventKind::WorktreeRepaired { .. }
         | EventKind::TaskPaused { .. } => Ok(()),
+        EventKind::LeftOut { .. } if task.left_out.is_none() && task.ready.is_some() => no_pending_intent(task),
+        EventKind::LeftOut { .. } => Err("nothing can be left out, or it was told already".to_owned()),
         EventKind::ContextEvicted { through_turn } => {
             let last = task.last_turn().map_or(0, |turn| turn.number);
             if *through_turn > task.evicted_through && *through_turn <= last {
@@ -124,9 +126,10 @@ fn phase_allows(phase: Phase, kind: &EventKind) -> bool {
         }
         EventKind::Recovered { .. } => !matches!(phase, Asking | Paused),
         EventKind::TaskPaused { .. } | EventKind::GateAnswered { .. } => matches!(phase, Preparing | Idle | Acting),
-        EventKind::RequestSent { .. } | EventKind::RequestWithheld { .. } | EventKind::ContextEvicted { .. } => {
-            phase == Idle
-        }
+        EventKind::RequestSent { .. }
+        | EventKind::RequestWithheld { .. }
+        | EventKind::ContextEvicted { .. }
+        | EventKind::LeftOut { .. } => phase == Idle,
         EventKind::TaskEnded { end, .. } => phase == Idle || phase == Preparing && *end == End::Dropped,
     }
 }
@@ -264,6 +267,7 @@ pub fn name(kind: &EventKind) -> &'static str {
         EventKind::WorktreeRepaired { .. } => "worktree_repaired",
         EventKind::GateAnswered { .. } => "gate_answered",
         EventKind::TaskPaused { .. } => "task_paused",
+        EventKind::LeftOut { .. } => "left_out",
         EventKind::TaskEnded { .. } => "task_ended",
     }
 }

@@ -63,6 +63,8 @@ pub struct Task {
     pub handback: Option<Handback>,
     /// A later process took over and has not looked at the worktree yet.
     pub uninspected: bool,
+    /// What goes with the worktree because git ignores it; none before the end is at hand.
+    pub left_out: Option<Vec<String>>,
     /// What a person answered, until it has had its effect.
     pub decision: Option<Decision>,
     /// It rests.

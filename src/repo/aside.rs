@@ -9,10 +9,10 @@ use std::{
 };
 
 use super::{
-    Checkout, Error, Worktree,
+    Checkout, Error, Worktree, excludes,
     git::{Git, LONG},
     io_error,
-    staging::{Changes, Staging, paths},
+    staging::{Changes, Staging, paths, shown},
 };
 use crate::domain::{checkout::Isolation, id::CommitId};
 
@@ -33,6 +33,25 @@ impl Worktree {
         let noted = ignored_files(&self.git()?)?;
         // not there after a crash, there is no worktree that stands either
         fs::File::create(&path).and_then(|mut file| file.write_all(&noted)).map_err(io_error("write", &path))
+    }
+
+    /// What the task made that git ignores, and that is no build artefact: files, and directories that hold nothing else,
+    /// with a slash behind.
+    pub fn ignored_work(&self) -> Result<Vec<String>, Error> {
+        let noted = ignored_files(&self.git()?)?;
+        let aside = self.aside()?;
+        let of_task = |path: &PathBuf| {
+            // of a directory, whatever is in it
+            let within =
+                if path.as_os_str().as_encoded_bytes().ends_with(b"/") { path.join("x") } else { path.clone() };
+            !aside.holds(path) && !excludes::artefact(self.path(), &within)
+        };
+        let noted = paths(noted.split(|byte| *byte == 0).filter(|path| !path.is_empty()).map(<[u8]>::to_vec).collect());
+        let mut work: Vec<&PathBuf> = noted.iter().filter(|path| of_task(path)).collect();
+        work.sort_unstable();
+        // git names what lies in such a directory too
+        work.dedup_by(|path, above| path.starts_with(above));
+        Ok(work.into_iter().map(|path| shown(path)).collect())
     }
 
     /// What is set aside.

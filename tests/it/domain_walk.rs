@@ -229,6 +229,7 @@ fn candidates(task: &Task, dice: &mut Dice<'_>) -> Vec<EventKind> {
             duration_ms: 1,
         },
         EventKind::TurnEnded { turn },
+        EventKind::LeftOut { paths: vec!["x.log".to_owned()] },
         EventKind::WorktreeRepaired { what: vec!["HEAD".to_owned()] },
         EventKind::Recovered { cause: "c".to_owned(), checkpoint: (dice.below(3) == 0).then(|| commit(5)) },
         EventKind::GateAnswered { answer: dice.pick(&[Answer::Rollback, Answer::Keep, Answer::Keep, Answer::Drop]) },
@@ -267,6 +268,7 @@ fn walk(choices: &[u8]) -> Vec<Event> {
                 EventKind::SpanStarted { .. }
                     | EventKind::TaskPaused { .. }
                     | EventKind::Recovered { .. }
+                    | EventKind::LeftOut { .. }
                     | EventKind::WorktreeRepaired { .. }
                     | EventKind::GateAnswered { .. }
             )

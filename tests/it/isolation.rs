@@ -23,6 +23,26 @@ fn notices(result: &Value) -> Vec<&str> {
 }
 
 #[test]
+fn what_goes_with_the_worktree_is_named() {
+    let line = "echo l > x.log; mkdir -p out/deep node_modules/m; echo o > out/deep/o.log; echo m > node_modules/m/m.js; \
+                echo c >> kept.log";
+    for (end, code, outcome) in [(Step::hand_back(), 0, "handback"), (Step::give_up(), 3, "failed")] {
+        let env = TestEnvironment::new(Wire::Chat, vec![command(line), write("b.txt", "b\n"), end]);
+        env.checkout.write(".gitignore", "*.log\nnode_modules\n").commit("rules").write("kept.log", "kept\n");
+        env.set("NISSE_WORKTREE_COPY", "kept.log");
+        let run = env.delegate(&[], "Make b.txt.");
+        let result = run.ends(code, outcome);
+        let told = notices(&result);
+        assert!(
+            told.contains(&"ignored by git, so no part of the branch, and gone with the worktree: out/, x.log"),
+            "{told:?}"
+        );
+        let log = env.run(&["log", result["task"].as_str().unwrap()]);
+        assert!(log.exits(0).stdout.contains("gone with the worktree: out/, x.log"), "{}", log.report());
+    }
+}
+
+#[test]
 fn ignored_files_are_copied_and_never_committed() {
     let seen = "cat .env node_modules/x/i.js deep/cache/c; readlink node_modules/.bin/x; ls -a; echo more >> .env";
     let env = TestEnvironment::new(Wire::Chat, vec![command(seen), write("b.txt", "b\n"), Step::hand_back()]);

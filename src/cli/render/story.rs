@@ -114,6 +114,9 @@ pub fn lines(event: &Event) -> Vec<String> {
         EventKind::WorktreeRepaired { what } => {
             vec![format!("something had changed the worktree's {}: put back", what.join(" and "))]
         }
+        EventKind::LeftOut { paths } => {
+            vec![format!("ignored by git, so no part of the branch, and gone with the worktree: {}", paths.join(", "))]
+        }
         EventKind::TaskPaused { pause, cause } => {
             let word = match pause {
                 Pause::Interrupted => "interrupted",

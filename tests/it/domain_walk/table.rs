@@ -84,6 +84,10 @@ pub(super) fn is_as_the_design_says(task: &Task, kind: &EventKind) {
         EventKind::RequestEnded { request, .. } => assert_eq!(Some(*request), task.request.map(|open| open.request)),
         EventKind::WorktreeReady { .. } => assert!(task.ready.is_none()),
         EventKind::TaskStarted(_) => panic!("a task begins once"),
+        EventKind::LeftOut { .. } => {
+            assert!(task.left_out.is_none() && task.ready.is_some() && task.ended.is_none() && pending.is_empty());
+            assert!(open.is_none() && task.request.is_none() && task.paused.is_none());
+        }
         EventKind::WorktreeRepaired { .. } => {
             assert!(task.ended.is_none() && task.paused.is_none() && task.request.is_none());
         }
