@@ -90,7 +90,7 @@ async fn recover_intent(journal: &mut Journal, env: &mut Env<'_>, intent: &Inten
                 Some(standing) => standing.changed_since(&head(journal.task())?)?,
                 None => Vec::new(),
             };
-            let left = if changed.is_empty() { String::new() } else { format!("; changed is {}", named(&changed)) };
+            let left = if changed.is_empty() { String::new() } else { format!("; changed: {}", named(&changed)) };
             let cause = format!("it is not known how far this command came before nisse died: {command}{left}");
             gate(journal, env, &cause)
         }

@@ -56,7 +56,7 @@ pub fn about_files(manner: Manner, result: &TaskResult, found: Option<&TaskDiff>
     ];
     let words = answers.map(|(_, words)| words);
     // whoever only presses Enter has decided nothing
-    answers.get(choice("What becomes of it?", &words, words.len() - 1)?)?.0
+    answers.get(choice("What becomes of it", &words, words.len() - 1)?)?.0
 }
 
 fn choice(question: &str, items: &[impl std::fmt::Display], first: usize) -> Option<usize> {
