@@ -27,7 +27,7 @@ pub fn which(tasks: &[Task]) -> Option<TaskId> {
         format!("{}  {outcome}  {}", task.id.short(), plain(&first_line(&task.started.brief, 60)))
     };
     let items: Vec<String> = tasks.iter().map(line).collect();
-    tasks.get(choice("Which task goes on?", &items, 0)?).map(|task| task.id)
+    tasks.get(choice("Which task goes on", &items, 0)?).map(|task| task.id)
 }
 
 /// Shows what is there, and asks what becomes of it; none if that is left open.
