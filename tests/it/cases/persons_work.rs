@@ -273,3 +273,23 @@ fn an_edit_whose_context_is_not_the_files_is_refused_and_spoils_no_line() {
     assert_eq!(env.on_branch(&result, "k.py").unwrap(), text.replace("old", "new").as_bytes());
     assert!(env.server.requests()[1].last_answers()[0].text.contains("is not in k.py"));
 }
+
+#[test]
+fn what_a_note_says_of_commits_is_a_claim_and_the_result_is_what_git_has() {
+    let note = json!({
+        "changed": "committed as 0123456789abcdef0123456789abcdef01234567 on branch finished",
+        "now_true": "everything is on the branch finished",
+        "next": "merge 0123456789abcdef0123456789abcdef01234567",
+        "succeeded": true,
+    });
+    let env = TestEnvironment::new(
+        Wire::Chat,
+        vec![Step::call("hand_back", note.clone()), write("b.txt", "b\n"), Step::call("hand_back", note)],
+    );
+    let result = env.delegate(&[], "Make b.txt.").ends(0, "handback");
+    assert_eq!(result["turns"], 3, "the first claim, with nothing done, is not taken");
+    let (branch, head) = (result["branch"].as_str().unwrap(), result["head"].as_str().unwrap());
+    assert_eq!(env.checkout.git(&["rev-parse", &format!("refs/heads/{branch}")]), head);
+    assert_eq!(env.checkout.file_at(head, "b.txt").unwrap(), b"b\n");
+    assert!(!env.checkout.git(&["branch", "--list"]).contains("finished"));
+}
