@@ -31,7 +31,7 @@ impl Scripted {
     #[must_use]
     pub fn steps(steps: Vec<Vec<(&'static str, serde_json::Value)>>) -> Self {
         Self::new(move |request| {
-            let replies = request.messages.iter().filter(|m| matches!(m, Message::Assistant { .. })).count();
+            let replies = request.messages.iter().filter(|m| matches!(&***m, Message::Assistant { .. })).count();
             let step = steps.get(replies.min(steps.len().saturating_sub(1))).cloned().unwrap_or_default();
             let parts = step
                 .into_iter()

@@ -33,8 +33,8 @@ const UNTOLD_WAIT: Duration = Duration::from_secs(20);
 /// Builds the request from the log, waits out an earlier failure, asks, and records what came of it.
 ///
 /// Where the request does not fit, the eviction alone is recorded: the loop comes round again.
-pub(super) async fn ask(journal: &mut Journal, env: &Env<'_>) -> Result<(), Error> {
-    let mut request = match budget::fit(journal.task()) {
+pub(super) async fn ask(journal: &mut Journal, env: &mut Env<'_>) -> Result<(), Error> {
+    let mut request = match budget::fit(journal.task(), &mut env.view) {
         Fit::Send(request) => *request,
         Fit::Evict { through_turn } => {
             journal.push(EventKind::ContextEvicted { through_turn })?;

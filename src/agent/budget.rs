@@ -6,7 +6,7 @@
 //!   always does: the model has not seen its results yet.
 //! - After a request that the proxy found too large only a smaller one is sent.
 
-use super::context;
+use super::context::{self, View};
 use crate::{
     domain::{
         task::Task,
@@ -31,8 +31,8 @@ pub enum Fit {
 
 /// Fits the next request of a task.
 #[must_use]
-pub fn fit(task: &Task) -> Fit {
-    let request = context::request(task);
+pub fn fit(task: &Task, view: &mut View) -> Fit {
+    let request = context::request(task, view);
     let budget = task.started.model.input_budget();
     let whole = Size { task, bytes: request.input_bytes() };
     let refused = task.overflow.as_ref();

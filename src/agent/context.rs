@@ -3,7 +3,7 @@
 //! Between two evictions the messages only grow at their end, so that prompt caches hit. An eviction is an event, so that
 //! a resume renders the same bytes; it replaces results of old turns, and nothing else, by stubs of one line (in the fold).
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use super::tools;
 use crate::domain::{
@@ -15,8 +15,32 @@ use crate::domain::{
 };
 use crate::ports::llm::{Answer, AssistantPart, Message, Request};
 
+/// What of a task's turns was rendered for an earlier request. Messages of closed turns stay what they are, until results
+/// are left out of them or another model answers.
+#[derive(Debug, Default)]
+pub struct View {
+    evicted_through: u32,
+    answering: Option<String>,
+    brief: Option<Arc<Message>>,
+    turns: Vec<Vec<Arc<Message>>>,
+}
+
+impl View {
+    /// Drops what is no longer as it would be rendered now.
+    fn bring_up_to_date(&mut self, task: &Task) {
+        let same = self.evicted_through == task.evicted_through && self.answering.as_deref() == task.answering();
+        if !same || self.turns.len() > task.turns.len() {
+            *self = Self {
+                evicted_through: task.evicted_through,
+                answering: task.answering().map(str::to_owned),
+                ..Self::default()
+            };
+        }
+    }
+}
+
 /// The next request of a task, with an output ceiling of the model's own.
-pub(super) fn request(task: &Task) -> Request {
+pub(super) fn request(task: &Task, view: &mut View) -> Request {
     let started = &task.started;
     let number = task.requests + 1;
     Request {
@@ -25,7 +49,7 @@ pub(super) fn request(task: &Task) -> Request {
         model: started.model.clone(),
         system: started.role.prompt.clone(),
         tools: tools::schemas(&started.role.tools),
-        messages: messages(task),
+        messages: messages(task, view),
         max_output: started.model.max_output,
         reasoning: reasoning(task),
         require_call: !task.tool_choice_dropped,
@@ -38,20 +62,34 @@ pub(super) fn request(task: &Task) -> Request {
     }
 }
 
-fn messages(task: &Task) -> Vec<Message> {
-    let mut messages = vec![Message::User(brief(task))];
-    for turn in &task.turns {
-        let wire_ids = wire_ids(task, turn);
-        if let Some(assistant) = assistant(task, turn, &wire_ids) {
-            messages.push(assistant);
+fn messages(task: &Task, view: &mut View) -> Vec<Arc<Message>> {
+    view.bring_up_to_date(task);
+    let brief = Message::User(brief(task));
+    let shared = view.brief.take().filter(|shared| **shared == brief).unwrap_or_else(|| Arc::new(brief));
+    let mut messages = vec![Arc::clone(&shared)];
+    view.brief = Some(shared);
+    for (index, turn) in task.turns.iter().enumerate() {
+        if let Some(rendered) = view.turns.get(index) {
+            messages.extend(rendered.iter().cloned());
+            continue;
         }
-        if !turn.results.is_empty() {
-            let answers = turn.results.iter().map(|result| answer(result, &wire_ids)).collect();
-            messages.push(Message::Results(answers));
+        let rendered = of_turn(task, turn);
+        messages.extend(rendered.iter().cloned());
+        if turn.closed && view.turns.len() == index {
+            view.turns.push(rendered);
         }
-        messages.extend(turn.nudges.iter().map(|text| Message::User(text.clone())));
     }
     messages
+}
+
+fn of_turn(task: &Task, turn: &Turn) -> Vec<Arc<Message>> {
+    let wire_ids = wire_ids(task, turn);
+    let mut messages: Vec<_> = assistant(task, turn, &wire_ids).into_iter().collect();
+    if !turn.results.is_empty() {
+        messages.push(Message::Results(turn.results.iter().map(|result| answer(result, &wire_ids)).collect()));
+    }
+    messages.extend(turn.nudges.iter().map(|text| Message::User(text.clone())));
+    messages.into_iter().map(Arc::new).collect()
 }
 
 fn brief(task: &Task) -> String {

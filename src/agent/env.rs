@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use tokio::sync::watch;
 
-use super::{Error, mask::Mask};
+use super::{Error, context::View, mask::Mask};
 use crate::{
     domain::{
         event::{EventKind, ResultStatus, Seen, ToolResult},
@@ -29,6 +29,8 @@ pub struct Env<'a> {
     pub checkout: &'a Checkout,
     /// The task's worktree, once it stands.
     pub worktree: Option<Worktree>,
+    /// What was rendered for the model before.
+    pub view: View,
     /// What must not be seen.
     pub mask: Mask,
     /// The person's wish to stop.

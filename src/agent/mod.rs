@@ -6,7 +6,7 @@ pub mod apply;
 mod ask;
 pub mod budget;
 mod check;
-mod context;
+pub mod context;
 pub mod env;
 pub mod mask;
 mod nudge;

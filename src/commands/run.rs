@@ -8,6 +8,7 @@ use super::{Error, open::Opened, result::TaskResult};
 use crate::{
     adapters::host::{self, Local},
     agent::{
+        context::View,
         env::{Env, Stop},
         mask::Mask,
         turn,
@@ -50,6 +51,7 @@ pub async fn run(
         host: &host,
         checkout,
         worktree: None,
+        view: View::default(),
         mask: Mask::new(&secrets),
         stop: watch.stop,
         deltas: watch.deltas,

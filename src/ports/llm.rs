@@ -1,5 +1,6 @@
 //! A model that is asked and answers.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::mpsc::UnboundedSender;
@@ -46,8 +47,8 @@ pub struct Request {
     pub system: String,
     /// The tools offered.
     pub tools: Vec<ToolSchema>,
-    /// The conversation, oldest first.
-    pub messages: Vec<Message>,
+    /// The conversation, oldest first. What an earlier request of the task held too is the same allocation, as a rule.
+    pub messages: Vec<Arc<Message>>,
     /// The output ceiling in tokens.
     pub max_output: u64,
     /// How much the model is asked to reason in this reply.
@@ -128,7 +129,7 @@ impl Request {
     pub fn input_bytes(&self) -> u64 {
         let tools: usize =
             self.tools.iter().map(|t| t.name.len() + t.description.len() + t.parameters.to_string().len() + 40).sum();
-        let messages: usize = self.messages.iter().map(Message::bytes).sum();
+        let messages: usize = self.messages.iter().map(|message| message.bytes()).sum();
         (self.system.len() + tools + messages) as u64
     }
 }

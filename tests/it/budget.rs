@@ -3,7 +3,10 @@
 
 use nisse::{
     adapters::litellm::{chat, messages},
-    agent::budget::{Fit, fit},
+    agent::{
+        budget::{Fit, fit},
+        context::View,
+    },
     domain::{
         event::{Event, EventKind, ResultStatus, ToolResult},
         id::{CommitId, TaskId},
@@ -76,7 +79,7 @@ fn happens(task: &mut Task, kind: EventKind) {
 /// The body without what closes it and without cache marks; with `from`, from there on.
 fn plain(request: &Request, from: &str) -> String {
     let body = match request.model.route {
-        Route::Normalized => chat::body(request).unwrap(),
+        Route::Normalized => chat::body(request, &mut chat::Written::default()).unwrap(),
         Route::Native => messages::body(request).unwrap().replace(r#","cache_control":{"type":"ephemeral"}"#, ""),
     };
     body[body.find(from).unwrap()..].trim_end_matches([']', '}']).to_owned()
@@ -85,7 +88,7 @@ fn plain(request: &Request, from: &str) -> String {
 fn assert_paired(request: &Request) {
     let mut open: Vec<&str> = Vec::new();
     for message in &request.messages {
-        match message {
+        match &**message {
             Message::User(_) => assert!(open.is_empty(), "{open:?}"),
             Message::Assistant { parts, .. } => {
                 assert!(open.is_empty(), "{open:?}");
@@ -139,18 +142,41 @@ fn reply(task: &Task, request: &Request, played: &Played) -> Reply {
     }
 }
 
-/// Asks as the loop does; the request that fits, or none where nothing can be left out any more.
-fn asks(task: &mut Task) -> Option<Request> {
-    loop {
-        match fit(task) {
-            Fit::Send(request) => return Some(*request),
-            Fit::Evict { through_turn } => happens(task, EventKind::ContextEvicted { through_turn }),
-            Fit::Full(why) => {
-                assert!(!why.is_empty());
-                return None;
+/// What is kept from one request to the next.
+#[derive(Default)]
+struct Asker {
+    view: View,
+    written: chat::Written,
+}
+
+impl Asker {
+    /// Asks as the loop does; the request that fits, or none where nothing can be left out any more. What is kept from
+    /// earlier requests changes nothing.
+    fn asks(&mut self, task: &mut Task) -> Option<Request> {
+        loop {
+            match fit(task, &mut self.view) {
+                Fit::Send(request) => {
+                    let Fit::Send(anew) = fit(task, &mut View::default()) else { panic!("it fitted") };
+                    assert_eq!(request, anew);
+                    if request.model.route == Route::Normalized {
+                        let anew = chat::body(&anew, &mut chat::Written::default()).unwrap();
+                        assert_eq!(chat::body(&request, &mut self.written).unwrap(), anew);
+                    }
+                    return Some(*request);
+                }
+                Fit::Evict { through_turn } => happens(task, EventKind::ContextEvicted { through_turn }),
+                Fit::Full(why) => {
+                    assert!(!why.is_empty());
+                    return None;
+                }
             }
         }
     }
+}
+
+/// The same with nothing kept.
+fn asks(task: &mut Task) -> Option<Request> {
+    Asker::default().asks(task)
 }
 
 fn sent(task: &mut Task, request: &Request) {
@@ -183,7 +209,7 @@ fn answered(task: &mut Task, request: &Request, turn: &Played) {
 
 /// The contents of the results, oldest turn first.
 fn results(request: &Request) -> Vec<Vec<&str>> {
-    let contents = request.messages.iter().filter_map(|message| match message {
+    let contents = request.messages.iter().filter_map(|message| match &**message {
         Message::Results(answers) => Some(answers.iter().map(|answer| answer.content.as_str()).collect()),
         Message::User(_) | Message::Assistant { .. } => None,
     });
@@ -195,10 +221,11 @@ fn play(route: Route, window: u64, reasoning: Reasoning, turns: &[Played]) {
     let mut before: Option<(u32, String)> = None;
     // where another model answers, requests go without reasoning, which stands at the head
     let from = if turns.iter().all(|turn| turn.who > 0) { "{" } else { "\"messages\":" };
+    let mut asker = Asker::default();
     for turn in turns {
         let mut overflows = 0;
         let request = loop {
-            let Some(request) = asks(&mut task) else { return };
+            let Some(request) = asker.asks(&mut task) else { return };
             let budget = task.started.model.input_budget();
             assert!(task.calibrated(request.estimated_input()) <= budget, "over the budget");
             assert_paired(&request);
@@ -226,7 +253,7 @@ fn play(route: Route, window: u64, reasoning: Reasoning, turns: &[Played]) {
             if overflows > STRONGER_EVICTIONS {
                 return;
             }
-            if let Some(next) = asks(&mut task) {
+            if let Some(next) = asker.asks(&mut task) {
                 assert!(next.estimated_input() < request.estimated_input(), "no smaller than the one refused");
             }
         };
@@ -310,7 +337,7 @@ fn a_last_turn_that_is_too_large_is_told() {
     let request = asks(&mut task).unwrap();
     sent(&mut task, &request);
     answered(&mut task, &request, &plainly(&[60_000]));
-    let Fit::Full(why) = fit(&task) else { panic!("it fits") };
+    let Fit::Full(why) = fit(&task, &mut View::default()) else { panic!("it fits") };
     assert!(why.contains("16000") && why.contains("window"), "{why}");
 }
 
@@ -320,7 +347,7 @@ fn what_is_opaque_goes_to_the_model_that_answers_now() {
     let shown = |turns: &[Played]| -> Vec<(bool, bool)> {
         let (_, mut task) = evictions(60_000, turns);
         let messages = asks(&mut task).unwrap().messages;
-        let replies = messages.iter().filter_map(|message| match message {
+        let replies = messages.iter().filter_map(|message| match &**message {
             Message::Assistant { parts, .. } => Some(parts),
             Message::User(_) | Message::Results(_) => None,
         });

@@ -3,6 +3,8 @@
 //! A model here is a function of its seed and of the conversation, so that a request that is sent again is answered
 //! alike. `PROPTEST_CASES` makes it more cases.
 
+use std::sync::Arc;
+
 use nisse::{
     adapters::scripted::reply,
     domain::{
@@ -121,7 +123,7 @@ fn holds(world: &World, (outcome, events, requests): &Entered) -> Result<(), Tes
             );
         }
     }
-    let mut before: &[Message] = &[];
+    let mut before: &[Arc<Message>] = &[];
     for request in requests {
         let goes_on = before.len() <= request.messages.len()
             && before.iter().zip(&request.messages).all(|(was, is)| was == is || is_left_out(was, is));

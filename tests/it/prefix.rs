@@ -21,6 +21,7 @@ use nisse::{
         scripted::{Scripted, reply},
     },
     agent::{
+        context::View,
         env::{Env, Stopper},
         mask::Mask,
         roles, turn,
@@ -215,8 +216,16 @@ impl World {
         let host = Local::new(Path::new(&journal.task().started.worktree), [("PATH", "/usr/local/bin:/usr/bin:/bin")]);
         let (_stopper, stop) = Stopper::new();
         let (deltas, _streamed) = tokio::sync::mpsc::unbounded_channel();
-        let mut env =
-            Env { llm: &model, host: &host, checkout: &checkout, worktree: None, mask: Mask::new(&[]), stop, deltas };
+        let mut env = Env {
+            llm: &model,
+            host: &host,
+            checkout: &checkout,
+            worktree: None,
+            view: View::default(),
+            mask: Mask::new(&[]),
+            stop,
+            deltas,
+        };
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
         let outcome = runtime.block_on(turn::run(&mut journal, &mut env)).unwrap();
         let requests = std::mem::take(&mut *sent.lock().unwrap());
@@ -242,7 +251,7 @@ impl World {
 
 /// By the number of this task's turns that the request shows, which an empty reply would not be among.
 fn answer(request: &Request, replies: &[Reply]) -> Vec<Part> {
-    let shown = request.messages.iter().filter(|message| matches!(message, Message::Assistant { .. })).count();
+    let shown = request.messages.iter().filter(|message| matches!(&***message, Message::Assistant { .. })).count();
     match &replies[shown.min(replies.len() - 1)] {
         Reply::Prose(text) => vec![Part::Text((*text).to_owned())],
         Reply::Calls(calls) => calls

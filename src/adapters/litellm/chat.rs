@@ -6,7 +6,7 @@
 mod fragments;
 mod reply;
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use serde_json::value::RawValue;
 
@@ -30,9 +30,10 @@ const ROOM: usize = 10_000;
 ///
 /// # Errors
 /// A recorded opaque part that is not the JSON object it should be, as [`Trouble::BadRequest`](crate::domain::upstream::Trouble::BadRequest).
-pub fn body(request: &Request) -> Result<String, Error> {
-    let messages = messages(request)?;
-    let mut body = Object::with_room_for(json::length(&messages) + ROOM);
+pub fn body(request: &Request, written: &mut Written) -> Result<String, Error> {
+    written.bring_up_to_date(request)?;
+    let system = (!request.system.is_empty()).then(|| text_message("system", &request.system));
+    let mut body = Object::with_room_for(written.length() + ROOM);
     body.put("model", request.model.alias.as_str())
         .put("max_tokens", request.max_output)
         .put("stream", true)
@@ -52,7 +53,7 @@ pub fn body(request: &Request) -> Result<String, Error> {
             body.put("tool_choice", "required");
         }
     }
-    body.array("messages", messages);
+    body.array("messages", system.iter().chain(written.0.iter().map(|(_, text)| text)));
     Ok(body.end())
 }
 
@@ -64,24 +65,40 @@ fn tool(tool: &ToolSchema) -> String {
     outer.end()
 }
 
-fn messages(request: &Request) -> Result<Vec<String>, Error> {
-    let mut messages = Vec::with_capacity(2 * request.messages.len());
-    if !request.system.is_empty() {
-        messages.push(text_message("system", &request.system));
+/// The messages of the last request as they were written: most of the next one's are the same.
+#[derive(Debug, Default)]
+pub struct Written(Vec<(Arc<Message>, String)>);
+
+impl Written {
+    fn bring_up_to_date(&mut self, request: &Request) -> Result<(), Error> {
+        let both = self.0.iter().zip(&request.messages);
+        self.0.truncate(both.take_while(|((was, _), is)| Arc::ptr_eq(was, is)).count());
+        for message in request.messages.iter().skip(self.0.len()) {
+            self.0.push((Arc::clone(message), text_of(message)?));
+        }
+        Ok(())
     }
-    for message in &request.messages {
-        match message {
-            Message::User(text) => messages.push(text_message("user", text)),
-            Message::Assistant { text, parts } => messages.push(assistant(text, parts)?),
-            Message::Results(answers) => messages.extend(answers.iter().map(|answer| {
+
+    fn length(&self) -> usize {
+        self.0.iter().map(|(_, text)| text.len() + 1).sum()
+    }
+}
+
+/// A message in this route's form; results are one each, with commas between them.
+fn text_of(message: &Message) -> Result<String, Error> {
+    Ok(match message {
+        Message::User(text) => text_message("user", text),
+        Message::Assistant { text, parts } => assistant(text, parts)?,
+        Message::Results(answers) => {
+            let each = answers.iter().map(|answer| {
                 let mut result = Object::with_room_for(answer.content.len());
                 result.put("role", "tool").put("tool_call_id", answer.wire_id.as_str());
                 result.put("content", answer.content.as_str());
                 result.end()
-            })),
+            });
+            each.collect::<Vec<_>>().join(",")
         }
-    }
-    Ok(messages)
+    })
 }
 
 fn text_message(role: &str, text: &str) -> String {
@@ -144,10 +161,15 @@ mod tests {
     const REASONING: &str = r#"{ "reasoning_content" : "caf\u00e9" , "n" : 1.50 }"#;
     const VENDOR: &str = r#"{"provider_specific_fields":{"sig" : "\u00e9"},"function":{"extra": 2.0}}"#;
 
+    /// The body, with nothing written before.
+    fn whole(request: &Request) -> Result<String, Error> {
+        body(request, &mut Written::default())
+    }
+
     #[test]
     fn a_task_grows_by_suffixes_and_messages_come_last() {
         let bodies: Vec<String> =
-            (0..6).map(|turns| body(&after(turns, Route::Normalized, REASONING, Some(VENDOR))).unwrap()).collect();
+            (0..6).map(|turns| whole(&after(turns, Route::Normalized, REASONING, Some(VENDOR))).unwrap()).collect();
         assert_prefixes(&bodies);
         for body in &bodies {
             let value: Value = serde_json::from_str(body).unwrap();
@@ -160,7 +182,7 @@ mod tests {
     fn the_head_says_what_the_proxy_must_know() {
         let mut request = after(0, Route::Normalized, REASONING, None);
         let head = |request: &Request| {
-            let mut value: Value = serde_json::from_str(&body(request).unwrap()).unwrap();
+            let mut value: Value = serde_json::from_str(&whole(request).unwrap()).unwrap();
             let value = value.as_object_mut().unwrap();
             value.remove("messages");
             value.remove("tools");
@@ -183,7 +205,7 @@ mod tests {
 
     #[test]
     fn what_is_opaque_goes_back_byte_for_byte() {
-        let written = body(&after(1, Route::Normalized, REASONING, Some(VENDOR))).unwrap();
+        let written = whole(&after(1, Route::Normalized, REASONING, Some(VENDOR))).unwrap();
         for raw in [
             r#""reasoning_content" : "caf\u00e9" , "n" : 1.50"#,
             r#""provider_specific_fields":{"sig" : "\u00e9"}"#,
@@ -192,19 +214,19 @@ mod tests {
         ] {
             assert!(written.contains(raw), "{raw} is not in {written}");
         }
-        assert!(body(&after(1, Route::Normalized, "[]", None)).is_err());
-        assert!(body(&after(1, Route::Normalized, REASONING, Some("7"))).is_err());
+        assert!(whole(&after(1, Route::Normalized, "[]", None)).is_err());
+        assert!(whole(&after(1, Route::Normalized, REASONING, Some("7"))).is_err());
     }
 
     #[test]
     fn results_are_tool_messages_and_unreadable_arguments_an_empty_object() {
         let mut request = after(2, Route::Normalized, REASONING, None);
-        if let Message::Assistant { parts, .. } = &mut request.messages[1]
+        if let Message::Assistant { parts, .. } = Arc::make_mut(&mut request.messages[1])
             && let AssistantPart::Call { call, .. } = &mut parts[2]
         {
             "{not json".clone_into(&mut call.arguments);
         }
-        let value: Value = serde_json::from_str(&body(&request).unwrap()).unwrap();
+        let value: Value = serde_json::from_str(&whole(&request).unwrap()).unwrap();
         let roles: Vec<&str> =
             value["messages"].as_array().unwrap().iter().filter_map(|m| m["role"].as_str()).collect();
         assert_eq!(roles, ["system", "user", "assistant", "tool", "assistant", "tool", "user"]);

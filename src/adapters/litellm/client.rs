@@ -4,7 +4,7 @@ use std::{
     collections::HashMap,
     fmt::Write as _,
     path::PathBuf,
-    sync::{PoisonError, RwLock},
+    sync::{Mutex, PoisonError, RwLock},
     time::Duration,
 };
 
@@ -92,6 +92,8 @@ pub struct Proxy {
     http: reqwest::Client,
     /// From the last catalog.
     known: RwLock<Known>,
+    /// The messages of the last request.
+    written: Mutex<chat::Written>,
 }
 
 /// What the catalog tells of whoever answers.
@@ -153,6 +155,7 @@ impl Proxy {
             through: settings.through.filter(|_| !loopback),
             http: builder.build().map_err(|source| Error::Client { source })?,
             known: RwLock::default(),
+            written: Mutex::default(),
         })
     }
 
@@ -235,7 +238,9 @@ impl Proxy {
 
     async fn attempt(&self, request: &Request, deltas: &Deltas) -> Result<Reply, llm::Error> {
         let (path, body) = match request.model.route {
-            Route::Normalized => (chat::PATH, chat::body(request)?),
+            Route::Normalized => {
+                (chat::PATH, chat::body(request, &mut self.written.lock().unwrap_or_else(PoisonError::into_inner))?)
+            }
             Route::Native => (messages::PATH, messages::body(request)?),
         };
         let url = self.address.at(path);

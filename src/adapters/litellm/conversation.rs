@@ -1,5 +1,7 @@
 //! Requests for tests: a task that grows turn by turn.
 
+use std::sync::Arc;
+
 use serde_json::json;
 
 use crate::{
@@ -66,7 +68,7 @@ pub(super) fn after(turns: u32, route: Route, reasoning: &str, vendor: Option<&s
     let mut request = Request {
         system: "You are a coding agent.".to_owned(),
         tools: vec![tool("read_file"), tool("search")],
-        messages,
+        messages: messages.into_iter().map(Arc::new).collect(),
         ..empty(route)
     };
     request.model.tool_choice = true;

@@ -5,6 +5,8 @@
 
 mod reply;
 
+use std::sync::Arc;
+
 use super::{
     error::not_recorded_so,
     json::{self, Object},
@@ -68,7 +70,7 @@ pub fn body(request: &Request) -> Result<String, Error> {
 }
 
 fn has_reasoning(request: &Request) -> bool {
-    request.messages.iter().any(|message| match message {
+    request.messages.iter().any(|message| match &**message {
         Message::Assistant { parts, .. } => parts.iter().any(|part| matches!(part, AssistantPart::Reasoning(_))),
         Message::User(_) | Message::Results(_) => false,
     })
@@ -80,11 +82,11 @@ struct Turn {
     blocks: Vec<Object>,
 }
 
-fn messages(messages: &[Message]) -> Result<Vec<String>, Error> {
+fn messages(messages: &[Arc<Message>]) -> Result<Vec<String>, Error> {
     let mut turns: Vec<Turn> = Vec::new();
     let mut after_results = false;
     for message in messages {
-        match (message, turns.last_mut()) {
+        match (&**message, turns.last_mut()) {
             // results must come first in the message after their calls, and texts may follow
             (Message::User(text), Some(turn)) if after_results => turn.blocks.push(text_block(text)),
             (Message::User(text), _) => turns.push(Turn { user: true, blocks: vec![text_block(text)] }),
@@ -93,7 +95,7 @@ fn messages(messages: &[Message]) -> Result<Vec<String>, Error> {
             }
             (Message::Assistant { parts, .. }, _) => turns.push(Turn { user: false, blocks: assistant(parts)? }),
         }
-        after_results = match message {
+        after_results = match &**message {
             Message::Results(_) => true,
             Message::User(_) => after_results,
             Message::Assistant { .. } => false,
@@ -229,7 +231,7 @@ mod tests {
     #[test]
     fn a_text_without_a_visible_character_is_left_out() {
         let mut request = after(1, Route::Native, THINKING, None);
-        if let Message::Assistant { parts, .. } = &mut request.messages[1] {
+        if let Message::Assistant { parts, .. } = Arc::make_mut(&mut request.messages[1]) {
             parts[1] = AssistantPart::Text("\n ".to_owned());
         }
         let value: Value = serde_json::from_str(&body(&request).unwrap()).unwrap();

@@ -163,7 +163,7 @@ pub(super) fn request(alias: &str, route: Route) -> Request {
             description: "Reads a file",
             parameters: json!({"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}),
         }],
-        messages: vec![Message::User("Say hello.".to_owned())],
+        messages: vec![Arc::new(Message::User("Say hello.".to_owned()))],
         max_output: 1024,
         reasoning: Reasoning::Off,
         require_call: false,
