@@ -4,7 +4,7 @@
 //! outcome: it stays pending.
 
 use super::{
-    Error, act,
+    Error, act, answered,
     env::{Env, head},
     place, recover, switch,
 };
@@ -14,7 +14,7 @@ use crate::{
         event::EventKind,
         id::{CommitId, IntentId},
         intent::{IntentKind, Status},
-        outcome::{End, Handback, Outcome},
+        outcome::{End, Handback, Outcome, one_line},
         task::Task,
     },
     log::{Journal, crash},
@@ -62,17 +62,29 @@ fn complete(journal: &mut Journal, env: &Env<'_>, end: &End, cause: &str) -> Res
     Ok(())
 }
 
-/// Names what goes with the worktree and is in no commit.
+/// Names what goes with the worktree and is in no commit. What cannot be listed changes no outcome.
 fn leave_out(journal: &mut Journal, env: &Env<'_>) -> Result<(), Error> {
     let task = journal.task();
-    if task.left_out.is_some() || task.started.isolation != Isolation::Worktree || task.pending_intents().count() > 1 {
+    let told = task.left_out.is_some() || task.pending_intents().next().is_some();
+    if told || task.started.isolation != Isolation::Worktree {
         return Ok(());
     }
-    let Some(worktree) = &env.worktree else { return Ok(()) };
-    let mut paths = worktree.ignored_work()?;
-    paths.truncate(NAMED);
-    if !paths.is_empty() {
-        journal.push(EventKind::LeftOut { paths })?;
+    let listed = match &env.worktree {
+        Some(worktree) => worktree.ignored_work().map_err(Error::from),
+        // given up, it was not opened; gone, nothing is in it
+        None => answered::standing(task, env.checkout)
+            .and_then(|found| Ok(found.map(|worktree| worktree.ignored_work()).transpose()?.unwrap_or_default())),
+    };
+    match listed {
+        Ok(paths) if paths.is_empty() => {}
+        Ok(mut paths) => {
+            paths.truncate(NAMED);
+            journal.push(EventKind::LeftOut { paths })?;
+        }
+        Err(error) => {
+            let cause = one_line(&format!("which ignored files go with the worktree is not known: {error}"));
+            journal.push(EventKind::Recovered { cause, checkpoint: None })?;
+        }
     }
     Ok(())
 }

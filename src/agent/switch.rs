@@ -101,19 +101,6 @@ struct Switch {
 /// The last switch that was not taken back.
 fn last(task: &Task) -> Option<Switch> {
     let intent = task.switched()?;
-    match &intent.kind {
-        IntentKind::CheckoutSwitch { kept, snapshot, .. } => {
-            Some(Switch { id: intent.id, status: intent.status, kept: kept.clone(), snapshot: snapshot.clone() })
-        }
-        IntentKind::Task
-        | IntentKind::FileEdit { .. }
-        | IntentKind::Command { .. }
-        | IntentKind::Check { .. }
-        | IntentKind::Squash { .. }
-        | IntentKind::Discard { .. }
-        | IntentKind::CleanUp
-        | IntentKind::Apply { .. }
-        | IntentKind::Land(_)
-        | IntentKind::PutBack { .. } => None,
-    }
+    let (_, kept, snapshot) = intent.kind.switch()?;
+    Some(Switch { id: intent.id, status: intent.status, kept: kept.clone(), snapshot: snapshot.clone() })
 }

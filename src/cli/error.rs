@@ -231,9 +231,10 @@ fn repo_kind(error: &repo::Error) -> (&'static str, u8) {
         repo::Error::Between { .. } | repo::Error::NotForward { .. } => ("apply_changed", GATED),
         repo::Error::NotCommitted { .. } => ("not_committed", GATED),
         repo::Error::Foreign { .. } => ("name_taken", ENVIRONMENT),
-        repo::Error::HeadMoved { .. } | repo::Error::BranchMoved { .. } | repo::Error::Unsteady { .. } => {
-            ("repository_changed", ENVIRONMENT)
-        }
+        repo::Error::HeadMoved { .. }
+        | repo::Error::BranchMoved { .. }
+        | repo::Error::Unsteady { .. }
+        | repo::Error::Replaced { .. } => ("repository_changed", ENVIRONMENT),
         repo::Error::Git { .. }
         | repo::Error::TimedOut { .. }
         | repo::Error::Unreadable { .. }

@@ -222,6 +222,7 @@ fn on_repo(error: &repo::Error) -> Option<&'static str> {
         | repo::Error::Read { .. }
         | repo::Error::Io { .. }
         | repo::Error::Unsteady { .. }
+        | repo::Error::Replaced { .. }
         | repo::Error::HeadMoved { .. }
         | repo::Error::TreesDiffer { .. } => None,
     }

@@ -121,6 +121,24 @@ impl IntentKind {
         }
     }
 
+    /// Of a switch of the checkout: which way, what is kept of the checkout, and its files.
+    #[must_use]
+    pub fn switch(&self) -> Option<(&Way, &CommitId, &CommitId)> {
+        match self {
+            Self::CheckoutSwitch { way, kept, snapshot } => Some((way, kept, snapshot)),
+            Self::Task
+            | Self::FileEdit { .. }
+            | Self::Command { .. }
+            | Self::Check { .. }
+            | Self::Squash { .. }
+            | Self::Discard { .. }
+            | Self::CleanUp
+            | Self::Apply { .. }
+            | Self::Land(_)
+            | Self::PutBack { .. } => None,
+        }
+    }
+
     /// Whether it may stay pending, or be opened, after the task's completion.
     #[must_use]
     pub fn outlives_completion(&self) -> bool {

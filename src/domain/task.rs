@@ -201,7 +201,7 @@ impl Task {
     /// Where a task that works in place has the checkout: the last switch that was begun and not taken back.
     #[must_use]
     pub fn switched(&self) -> Option<&Intent> {
-        let switches = self.intents.iter().filter(|intent| matches!(intent.kind, IntentKind::CheckoutSwitch { .. }));
+        let switches = self.intents.iter().filter(|intent| intent.kind.switch().is_some());
         switches.rev().find(|intent| intent.status != Status::Abandoned)
     }
 
@@ -209,19 +209,9 @@ impl Task {
     #[must_use]
     pub fn gave_back(&self) -> Option<(&End, &str)> {
         let intent = self.switched().filter(|intent| intent.status == Status::Settled)?;
-        match &intent.kind {
-            IntentKind::CheckoutSwitch { way: Way::Back { end, cause }, .. } => Some((end, cause)),
-            IntentKind::CheckoutSwitch { way: Way::There, .. }
-            | IntentKind::Task
-            | IntentKind::FileEdit { .. }
-            | IntentKind::Command { .. }
-            | IntentKind::Check { .. }
-            | IntentKind::Squash { .. }
-            | IntentKind::Discard { .. }
-            | IntentKind::CleanUp
-            | IntentKind::Apply { .. }
-            | IntentKind::Land(_)
-            | IntentKind::PutBack { .. } => None,
+        match intent.kind.switch()? {
+            (Way::Back { end, cause }, ..) => Some((end, cause)),
+            (Way::There, ..) => None,
         }
     }
 

@@ -52,6 +52,7 @@ impl Worktree {
     /// also where they are named. Done again, it gives the same commit.
     pub fn checkpoint(&self, request: &CheckpointRequest<'_>) -> Result<Option<CommitId>, Error> {
         crash::point("checkpoint.begun");
+        self.refuse_replaced()?;
         if let Some(paths) = request.paths {
             return self.commit_paths(request, paths);
         }

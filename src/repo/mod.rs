@@ -160,6 +160,12 @@ pub enum Error {
         /// The checkout.
         checkout: PathBuf,
     },
+    /// The worktree's directory is gone, or something else stands in its place.
+    #[error("{} is no directory any more: a command took it away, or put something in its place", path.display())]
+    Replaced {
+        /// The directory.
+        path: PathBuf,
+    },
     /// HEAD is not at the base any more.
     #[error("the checkout has moved from {} to {} since the task was begun; begin it again", name(base.as_ref()), name(head.as_ref()))]
     HeadMoved {

@@ -13,6 +13,7 @@ impl Worktree {
     /// Puts back what ties the directory to its branch: its `.git` file, and HEAD in its entry. Says whether either
     /// had been changed.
     pub fn verify(&self) -> Result<bool, Error> {
+        self.refuse_replaced()?;
         let mut changed = false;
         if self.branch().isolation == Isolation::Worktree && self.verify_tie()? {
             changed = true;
@@ -25,6 +26,15 @@ impl Worktree {
             self.repaired("HEAD");
         }
         Ok(changed)
+    }
+
+    /// Refuses a worktree whose directory is gone, or is a link by now: nothing of ours may be written, and nothing removed,
+    /// where a command let it point to.
+    pub(super) fn refuse_replaced(&self) -> Result<(), Error> {
+        if self.path().symlink_metadata().is_ok_and(|found| found.is_dir()) {
+            return Ok(());
+        }
+        Err(Error::Replaced { path: self.path().to_owned() })
     }
 
     /// What [`Self::verify`] had to put back since this was asked last, its `.git` file or HEAD: something had changed it.

@@ -107,7 +107,7 @@ impl Worktree {
         let branch = TaskBranch::new(checkout, spec)?;
         let Some(entry) = Entry::find(&branch)? else { return Ok(None) };
         let half_made = read_line(&entry.join("locked")) == Some(unfinished(branch.task));
-        if half_made || !branch.path.is_dir() {
+        if half_made || !branch.path.symlink_metadata().is_ok_and(|found| found.is_dir()) {
             return Ok(None);
         }
         let worktree = Self::at(branch, entry);
@@ -415,12 +415,16 @@ fn remove_file(path: &Path) -> Result<(), Error> {
     }
 }
 
-/// Removes a directory with all that is in it, also in directories that a tool made read-only; links are not followed.
+/// Removes a directory with all that is in it, also in directories that a tool made read-only, or what stands in its
+/// place; links are not followed.
 pub(super) fn remove_tree(path: &Path) -> Result<(), Error> {
     let gone = |result: std::io::Result<()>| match result {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
         other => other,
     };
+    if path.symlink_metadata().is_ok_and(|found| !found.is_dir()) {
+        return gone(fs::remove_file(path)).map_err(io_error("remove", path));
+    }
     let first = gone(fs::remove_dir_all(path));
     if first.is_err() {
         open_up(path);

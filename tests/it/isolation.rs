@@ -8,7 +8,7 @@ use std::{
 
 use serde_json::{Value, json};
 
-use crate::support::{Script, Step, TestEnvironment, Wire};
+use crate::support::{Fingerprint, Script, Step, TestEnvironment, Wire};
 
 fn write(path: &str, content: &str) -> Step {
     Step::call("write_file", json!({"path": path, "content": content}))
@@ -39,6 +39,49 @@ fn what_goes_with_the_worktree_is_named() {
         );
         let log = env.run(&["log", result["task"].as_str().unwrap()]);
         assert!(log.exits(0).stdout.contains("gone with the worktree: out/, x.log"), "{}", log.report());
+    }
+}
+
+#[test]
+fn what_goes_with_the_worktree_of_a_task_that_is_given_up_is_named_too() {
+    let rests = Step::error(429, &[("retry-after", "86400")], "throttling_error", "Rate limit exceeded.");
+    let env = TestEnvironment::new(Wire::Chat, vec![command("echo l > x.log"), rests]);
+    env.checkout.write(".gitignore", "*.log\n").commit("rules");
+    let task = env.delegate(&[], "Make b.txt.").ends(5, "interrupted")["task"].as_str().unwrap().to_owned();
+    let result = env.run(&["drop", "--json", &task]).ends(0, "dropped");
+    let told = "ignored by git, so no part of the branch, and gone with the worktree: x.log";
+    assert!(notices(&result).contains(&told), "{result}");
+}
+
+/// Nothing of nisse's goes where a command let the worktree point to, and nothing there goes away.
+#[test]
+fn a_worktree_that_a_command_took_away_or_replaced_is_left_and_can_be_made_again() {
+    let precious = tempfile::tempdir().unwrap();
+    fs::write(precious.path().join("a.txt"), "precious\n").unwrap();
+    fs::create_dir(precious.path().join("only-here")).unwrap();
+    fs::write(precious.path().join("only-here/c.txt"), "precious\n").unwrap();
+    let before = Fingerprint::of(precious.path());
+    let pointing = format!("; ln -s '{}' \"$PWD\"", precious.path().display());
+    for instead in ["", "; echo no directory > \"$PWD\"", &pointing] {
+        for answer in ["drop", "--rollback"] {
+            let line = format!("rm -rf \"$PWD\"{instead}");
+            let steps = vec![write("b.txt", "b\n"), command("true"), command(&line), Step::hand_back()];
+            let env = TestEnvironment::new(Wire::Chat, Script::ByHistory(steps));
+            let run = env.delegate(&["--check", "grep -qx b b.txt && grep -qx a a.txt"], "Make b.txt.");
+            let left = run.exits(1).json().pop().unwrap();
+            assert_eq!(left["error"]["kind"], "repository_changed", "{left}");
+            assert!(left["error"]["hint"].as_str().unwrap().contains("nisse resume"), "{left}");
+            let task = left["task"].as_str().unwrap();
+            if answer == "drop" {
+                let result = env.run(&["drop", "--json", task]).ends(0, "dropped");
+                env.assert_discarded(&result);
+            } else {
+                env.run(&["resume", "--json", task]).ends(6, "gated");
+                let result = env.run(&["resume", "--json", task, answer]).ends(0, "handback");
+                assert_eq!(env.on_branch(&result, "b.txt").unwrap(), b"b\n");
+            }
+            assert_eq!(before.changes(&Fingerprint::of(precious.path()), &[]), Vec::<String>::new(), "{line}");
+        }
     }
 }
 

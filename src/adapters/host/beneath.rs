@@ -32,7 +32,11 @@ impl Root {
     /// Opens the directory at `path`.
     pub(super) fn open(path: &Path) -> Result<Self, Error> {
         let opened = || -> io::Result<Self> {
-            let path = path.canonicalize()?;
+            // the directory itself must be none that a link leads to: a command may have put one in its place
+            let path = match (path.parent(), path.file_name()) {
+                (Some(parent), Some(name)) => parent.canonicalize()?.join(name),
+                (Some(_) | None, Some(_) | None) => path.canonicalize()?,
+            };
             let directory = rustix::fs::open(&path, DIRECTORY, Mode::empty())?;
             Ok(Self { path, directory })
         };
