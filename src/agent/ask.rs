@@ -142,7 +142,9 @@ fn retry_in(journal: &Journal, error: &llm::Error) -> Option<Duration> {
             }
             let backoff = Duration::from_secs(1u64 << (attempts - 1).min(5)).min(Duration::from_secs(30));
             let wait = match error.retry_after {
-                Some(told) => told.max(Duration::from_millis(100)),
+                // what was told once and did not help is not believed again
+                Some(told) if attempts == 1 => told.max(Duration::from_millis(100)),
+                Some(told) => told.max(backoff),
                 None if error.trouble == Trouble::RateLimited => UNTOLD_WAIT.max(backoff),
                 None => backoff + jitter(task, backoff),
             };

@@ -248,11 +248,12 @@ impl Task {
         let request = self.request.take();
         if let Some(open) = request {
             let usage = reply.usage.unwrap_or_else(|| Usage::estimate(open.estimated_input, open.max_output));
-            let who = &reply.answered_by;
-            let told = reply.cost.or_else(|| who.prices.as_ref().zip(reply.usage.as_ref())?.0.cost(&usage));
+            let fallback = reply.fallback();
+            let prices = fallback.and_then(|who| who.prices.as_ref()).filter(|_| reply.usage.is_some());
+            let told = reply.cost.or_else(|| prices?.cost(&usage));
             self.charge(&usage, told);
             // counted by the pinned model's prices, so that the cap acts, and told as unknown
-            self.spend.cost_unknown |= who.fallback && told.is_none();
+            self.spend.cost_unknown |= fallback.is_some() && told.is_none();
             // a ceiling that was lowered for the cap, and reached, is the cap's doing
             if reply.stop == Stop::Truncated && open.max_output < self.started.model.max_output {
                 self.out_of_tokens = Some(open.estimated_input);

@@ -222,17 +222,18 @@ impl Task {
         turn.reply.calls().nth(turn.results.len())
     }
 
-    /// The model that the alias stands for, as its last answer told; none before there is one.
+    /// The model that the alias stands for, as its last answer told; none before one did.
     #[must_use]
     pub fn answering(&self) -> Option<&str> {
-        let own = self.turns.iter().rev().map(|turn| &turn.reply.answered_by).find(|who| !who.fallback);
-        own.map(|who| who.backing.as_str())
+        let mut told = self.turns.iter().rev().filter_map(|turn| turn.reply.answered_by.as_ref());
+        told.find(|who| !who.fallback).map(|who| who.backing.as_str())
     }
 
     /// Whether the model that is asked now made this turn's reply, so that what is opaque in it may go back.
     #[must_use]
     pub fn is_its_own(&self, turn: &Turn) -> bool {
-        let who = &turn.reply.answered_by;
+        // where nothing tells who answered, it is taken for the model that was asked
+        let Some(who) = &turn.reply.answered_by else { return true };
         !who.fallback && self.answering() == Some(who.backing.as_str())
     }
 

@@ -115,12 +115,12 @@ pub(crate) fn reply(dice: &mut Dice<'_>, turn: u32) -> Reply {
         stop: dice.pick(&stops),
         usage: (dice.below(4) > 0).then_some(Usage { input: 3000, output: 100, cache_read: 10, cache_write: 5 }),
         cost: (dice.below(2) == 0).then_some(Money(5_000_000_000)),
-        answered_by: AnsweredBy {
+        answered_by: Some(AnsweredBy {
             alias: "a".to_owned(),
             backing: "openai/a".to_owned(),
             fallback: dice.below(5) == 0,
             prices: None,
-        },
+        }),
     }
 }
 

@@ -147,8 +147,8 @@ pub fn remarks(reply: &Reply) -> Vec<String> {
         Stop::Declined(text) => vec![format!("the model declined: {}", first_line(text, 200))],
         Stop::Calls | Stop::End => Vec::new(),
     };
-    if reply.answered_by.fallback {
-        lines.push(format!("answered by {} ({}) instead", reply.answered_by.alias, reply.answered_by.backing));
+    if let Some(who) = reply.fallback() {
+        lines.push(format!("answered by {} ({}) instead", who.alias, who.backing));
     }
     lines
 }
