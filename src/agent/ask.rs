@@ -9,6 +9,7 @@ use super::{
 };
 use crate::{
     domain::{
+        caps::Cap,
         event::EventKind,
         message::Reply,
         outcome::Pause,
@@ -51,10 +52,15 @@ pub(super) async fn ask(journal: &mut Journal, env: &mut Env<'_>) -> Result<(), 
     let estimated_input = request.estimated_input();
     let left = task.started.caps.tokens.saturating_sub(task.spend.usage.total());
     if estimated_input >= left {
-        journal.push(EventKind::RequestWithheld { estimated_input })?;
+        journal.push(EventKind::RequestWithheld { cap: Cap::Tokens, estimated_input })?;
         return Ok(());
     }
-    request.max_output = request.max_output.min(left - estimated_input);
+    let bought = task.started.caps.output_that_money_buys(&request.model.prices, estimated_input, &task.spend);
+    if bought == Some(0) {
+        journal.push(EventKind::RequestWithheld { cap: Cap::Cost, estimated_input })?;
+        return Ok(());
+    }
+    request.max_output = request.max_output.min(left - estimated_input).min(bought.unwrap_or(u64::MAX));
     let number = task.requests + 1;
     journal.push(EventKind::RequestSent {
         request: number,

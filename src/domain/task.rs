@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{
-    caps::Spend,
+    caps::{Cap, Spend},
     event::{ResultStatus, TaskStarted, ToolResult},
     gate::{Answer, Decision},
     id::{CallId, CommitId, Hash, IntentId, TaskId},
@@ -23,6 +23,8 @@ pub struct Task {
     pub seq: u64,
     /// Active time over all spans, in milliseconds.
     pub spent_ms: u64,
+    /// The sequence number of the event with which the last process began.
+    pub span: u64,
     /// Its first event.
     pub started: TaskStarted,
     /// Snapshot and worktree, once they stand.
@@ -41,8 +43,8 @@ pub struct Task {
     pub evicted_through: u32,
     /// Since the last reply the proxy found a request too large for the window.
     pub overflow: Option<Overflow>,
-    /// The token cap leaves no room: the estimated input of the request that found none.
-    pub out_of_tokens: Option<u64>,
+    /// A cap leaves no room for the next request: which, and the estimated input of the request that found none.
+    pub no_room: Option<(Cap, u64)>,
     /// What has been spent.
     pub spend: Spend,
     /// The last checkpoint; the snapshot before the first one.

@@ -218,7 +218,7 @@ fn candidates(task: &Task, dice: &mut Dice<'_>) -> Vec<EventKind> {
             usage: None,
             retry_in_ms: dice.pick(&[None, Some(1)]),
         },
-        EventKind::RequestWithheld { estimated_input: 1 },
+        EventKind::RequestWithheld { cap: Cap::Tokens, estimated_input: 1 },
         EventKind::ContextEvicted { through_turn: u32::try_from(dice.below(4)).unwrap() },
         EventKind::ReplyReceived { request: task.requests, turn: turn + 1, reply: reply(dice, next_turn) },
         EventKind::Nudged { text: "n".to_owned() },

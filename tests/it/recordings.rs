@@ -21,7 +21,7 @@ use replay::{Recording, Replay, TOKEN, request};
 use tokio::sync::mpsc::unbounded_channel;
 
 /// What each recording is read as, where the role takes fallbacks.
-const READ_AS: [(&str, &str); 17] = [
+const READ_AS: [(&str, &str); 19] = [
     (
         "end",
         "auth_xapikey_chat by_model_id chat_alias_group chat_err_stream_eofmid chat_nodone_stream chat_nousage \
