@@ -145,6 +145,8 @@ fn replaced(
 
 /// The lines of the first place as they are now, with one around it, as `read_file` shows them.
 fn after(bytes: &[u8], first: usize, changed: usize) -> String {
+    // after the last newline there is no line
+    let bytes = bytes.strip_suffix(b"\n").unwrap_or(bytes);
     let begin = first.saturating_sub(1);
     let most = (changed + 2).min(SHOWN);
     let lines = bytes.split(|byte| *byte == b'\n').enumerate().skip(begin).take(most + usize::from(first > begin) - 1);
