@@ -181,6 +181,13 @@ impl TaskResult {
     }
 }
 
+/// What went with the worktree, in a sentence.
+#[must_use]
+pub fn left_out(paths: &[String]) -> String {
+    let paths = paths.join(", ");
+    format!("no part of the branch, by git's ignore rules or [files] deny, and gone with the worktree: {paths}")
+}
+
 fn discard_status(task: &Task) -> Option<Status> {
     task.intents
         .iter()
@@ -220,10 +227,7 @@ fn notices(task: &Task, outcome: &Outcome, discard: Option<Status>) -> Vec<Strin
         ));
     }
     if let Some(paths) = task.left_out.as_ref().filter(|_| task.ended.is_some()) {
-        notices.push(format!(
-            "ignored by git, so no part of the branch, and gone with the worktree: {}",
-            paths.join(", ")
-        ));
+        notices.push(left_out(paths));
     }
     notices.extend(who_answered(task));
     notices

@@ -103,22 +103,43 @@ impl Environment {
         Self { kept: person.iter().filter(needed).cloned().collect(), person }
     }
 
+    /// A variable that git sees.
+    fn kept(&self, name: &str) -> Option<&OsStr> {
+        self.kept.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_os_str())
+    }
+
+    /// The home directory that git sees.
+    pub(super) fn home(&self) -> Option<&Path> {
+        self.kept("HOME").filter(|home| !home.is_empty()).map(Path::new)
+    }
+
+    /// The directory in which git looks for its files of this person, beside `~/.gitconfig`.
+    pub(super) fn config_home(&self) -> Option<PathBuf> {
+        config_home(self.kept("XDG_CONFIG_HOME"), self.home())
+    }
+
     /// The settings that the person gave by `GIT_CONFIG_COUNT`: how many.
     fn settings(&self) -> usize {
-        let count = self.kept.iter().find(|(name, _)| name == "GIT_CONFIG_COUNT");
-        count.and_then(|(_, value)| value.to_str()?.parse().ok()).unwrap_or(0)
+        self.kept("GIT_CONFIG_COUNT").and_then(|value| value.to_str()?.parse().ok()).unwrap_or(0)
     }
 
     /// Where the program of that name is; none if there is none that could be started.
     pub(super) fn program(&self, name: &str) -> Option<PathBuf> {
-        let path = self.kept.iter().find(|(name, _)| name == "PATH").map(|(_, path)| path.clone());
-        let path = path.unwrap_or_else(|| PATH.into());
+        let path = self.kept("PATH").unwrap_or(OsStr::new(PATH));
         let can_be_started = |place: &PathBuf| {
             place.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
         };
         // one that is relative would be looked for in the worktree
-        let places = std::env::split_paths(&path).filter(|place| place.is_absolute());
+        let places = std::env::split_paths(path).filter(|place| place.is_absolute());
         places.map(|place| place.join(name)).find(can_be_started)
+    }
+}
+
+/// Where git's files of a person are, by the two variables that say so.
+pub(super) fn config_home(xdg: Option<&OsStr>, home: Option<&Path>) -> Option<PathBuf> {
+    match xdg.filter(|xdg| !xdg.is_empty()) {
+        Some(xdg) => Some(Path::new(xdg).join("git")),
+        None => Some(home?.join(".config/git")),
     }
 }
 

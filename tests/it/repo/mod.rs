@@ -1,9 +1,11 @@
 //! The repository floor against real repositories: what it does to them, and what it must not.
 
 mod commands;
+mod configured;
 mod ends;
 mod ground;
 mod kinds;
+mod leaves;
 mod looks;
 mod races;
 mod refused;
