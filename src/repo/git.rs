@@ -195,6 +195,7 @@ impl Git {
             limit: SHORT,
             fine: 0,
             by_the_person: false,
+            endable: false,
         }
     }
 }
@@ -210,6 +211,7 @@ pub(super) struct Call<'a> {
     limit: Duration,
     fine: i32,
     by_the_person: bool,
+    endable: bool,
 }
 
 impl Call<'_> {
@@ -260,6 +262,13 @@ impl Call<'_> {
     /// Runs as the person would: with their environment, hooks, signing and whatever else their configuration names.
     pub(super) fn by_the_person(mut self) -> Self {
         self.by_the_person = true;
+        self.endable = true;
+        self
+    }
+
+    /// May be ended by a person who does not want to wait: nothing is lost by it.
+    pub(super) fn endable(mut self) -> Self {
+        self.endable = true;
         self
     }
 
@@ -372,7 +381,7 @@ impl Call<'_> {
             }
         };
         let input = self.input.take();
-        let ended = exchange(child, input, self.limit, self.by_the_person)
+        let ended = exchange(child, input, self.limit, self.endable)
             .map_err(|source| Error::Io { what: format!("wait for git {action}"), source })?;
         match ended.status {
             Some(status) => Ok((status, ended.stdout, ended.stderr)),

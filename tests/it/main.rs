@@ -5,6 +5,7 @@
 
 mod apply;
 mod bad_replies;
+mod branch_contents;
 mod budget;
 mod calls;
 mod caps;
@@ -30,6 +31,7 @@ mod in_place;
 mod isolation;
 mod leftovers;
 mod loop_walk;
+mod packing;
 mod patch;
 mod prefix;
 mod proxy;

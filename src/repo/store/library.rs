@@ -284,6 +284,14 @@ impl Store for Library {
             }
         }
         if !left.is_empty() {
+            // git compares whole seconds, and trusts an entry that is older than the index: a change of the same size in
+            // the second of the last one would be lost
+            for path in &left {
+                if let Some(mut known) = index.get_path(path, 0) {
+                    (known.mtime, known.ctime) = (IndexTime::new(0, 0), IndexTime::new(0, 0));
+                    index.add(&known).map_err(read(format!("stage {}", path.display())))?;
+                }
+            }
             index.write().map_err(read("write the index"))?;
             staging.add(&left)?;
             if left.len() > MANY {
@@ -382,8 +390,19 @@ fn keeps_bytes(repository: &Repository, path: &Path, bytes: &[u8]) -> Result<boo
     if memchr::memmem::find(bytes, b"$Id").is_some() && asked("ident")? == Some(true) {
         return Ok(false);
     }
-    // whether these are line endings to convert depends on more settings than libgit2 knows
-    Ok(memchr::memchr(b'\r', bytes).is_none())
+    if memchr::memchr(b'\r', bytes).is_none() {
+        return Ok(true);
+    }
+    let (text, crlf, eol) = (asked("text")?, asked("crlf")?, asked("eol")?);
+    // whether these are line endings to convert depends on more settings than libgit2 knows; git takes what holds such
+    // bytes for binary, and converts it only where an attribute says so
+    Ok(text == Some(false) || [text, crlf, eol] == [None; 3] && is_binary(bytes))
+}
+
+/// Whether git takes bytes for those of a binary file by these two signs.
+fn is_binary(bytes: &[u8]) -> bool {
+    let lone = |at: usize| bytes.get(at + 1) != Some(&b'\n');
+    memchr::memchr(0, bytes).is_some() || memchr::memchr_iter(b'\r', bytes).any(lone)
 }
 
 /// An index entry for a file as it was found, whose times git compares with the file's.
