@@ -30,6 +30,7 @@ mod house;
 mod in_place;
 mod isolation;
 mod leftovers;
+mod logs;
 mod loop_walk;
 mod packing;
 mod patch;
