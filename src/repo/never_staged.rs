@@ -58,20 +58,20 @@ impl NeverStaged {
     }
 
     /// Why each of these untracked paths is never staged, of those that are not.
-    fn sort(&self, git: &Git, root: &Path, store: &dyn Store, untracked: &[PathBuf]) -> Result<Vec<Left>, Error> {
+    fn sort(&self, git: &Git, root: &Path, store: &dyn Store, untracked: &[PathBuf]) -> Result<Vec<LeftOut>, Error> {
         let mut left = Vec::new();
         let mut links = Vec::new();
         for path in untracked {
             if self.state_below(root).is_some_and(|state| path.starts_with(state)) {
-                left.push(Left { path: path.clone(), why: Why::State });
+                left.push(LeftOut { path: path.clone(), why: Why::State });
             } else if self.denies(store, path)? {
-                left.push(Left { path: path.clone(), why: Why::Denied });
+                left.push(LeftOut { path: path.clone(), why: Why::Denied });
             } else if root.join(path).is_symlink() {
                 links.push(path);
             }
         }
         let excluded = excluded_directories(git, root, &links)?;
-        left.extend(excluded.into_iter().map(|path| Left { path, why: Why::Link }));
+        left.extend(excluded.into_iter().map(|path| LeftOut { path, why: Why::Link }));
         Ok(left)
     }
 
@@ -95,7 +95,7 @@ impl NeverStaged {
         let left = self.sort(staging.git, staging.root, store, &changes.untracked)?;
         let names: BTreeSet<_> = left.iter().map(|left| left.path.clone()).collect();
         changes.untracked.retain(|path| !names.contains(path));
-        changes.left.extend(left);
+        changes.left_out.extend(left);
         if let Some(state) = self.state_below(staging.root) {
             // it may be tracked by mistake, or hold the worktrees of tasks
             let mut found = false;
@@ -106,7 +106,7 @@ impl NeverStaged {
             changes.tracked.retain(&mut outside);
             changes.repositories.retain(&mut outside);
             if found {
-                changes.left.push(Left { path: state.to_owned(), why: Why::State });
+                changes.left_out.push(LeftOut { path: state.to_owned(), why: Why::State });
             }
         }
         Ok(())
@@ -115,13 +115,13 @@ impl NeverStaged {
 
 /// A path that is never staged.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(super) struct Left {
+pub(super) struct LeftOut {
     pub(super) path: PathBuf,
     pub(super) why: Why,
 }
 
 /// What is never staged, told to a person: a sentence for each reason.
-pub(super) fn notices(left: &[Left], rules: &NeverStaged, root: &Path) -> Vec<String> {
+pub(super) fn notices(left: &[LeftOut], rules: &NeverStaged, root: &Path) -> Vec<String> {
     let mut notices = Vec::new();
     for why in [Why::Denied, Why::State, Why::Link] {
         let mut names: Vec<_> = left.iter().filter(|left| left.why == why).map(|left| shown(&left.path)).collect();
@@ -129,8 +129,9 @@ pub(super) fn notices(left: &[Left], rules: &NeverStaged, root: &Path) -> Vec<St
         let what = match why {
             Why::Denied => "not carried over, because [files] deny names them and a branch may be pushed",
             Why::State => {
-                names.truncate(1);
-                names.iter_mut().for_each(|name| *name = rules.state_below(root).map(shown).unwrap_or_default());
+                if !names.is_empty() {
+                    names = rules.state_below(root).map(shown).into_iter().collect();
+                }
                 "not carried over, because it is the state directory of nisse"
             }
             Why::Link => "not carried over, because they are links in the place of directories that git ignores",
@@ -151,7 +152,7 @@ impl Worktree {
     /// What stands in the worktree and is never staged, whoever made it.
     pub(super) fn left_out(&self) -> Result<Vec<PathBuf>, Error> {
         let changes = self.changes(&self.git()?, None)?;
-        Ok(changes.left.into_iter().filter(|left| left.why != Why::State).map(|left| left.path).collect())
+        Ok(changes.left_out.into_iter().filter(|left| left.why != Why::State).map(|left| left.path).collect())
     }
 
     /// Those of `added`, paths that an index has and a commit has not, that are to be in no commit: a command staged them.

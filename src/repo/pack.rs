@@ -13,7 +13,11 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{Checkout, Error, git::LONG, io_error};
+use super::{
+    Checkout, Error,
+    git::{Call, LONG},
+    io_error,
+};
 use crate::{
     domain::id::{CommitId, TaskId},
     log::crash,
@@ -64,7 +68,7 @@ impl Checkout {
         if tips.is_empty() {
             return Ok(None);
         }
-        let mut call = self.git().call(["rev-list", "--objects"]).args(tips.iter().map(|(_, tip)| &*tip.0));
+        let mut call = self.reading(&["rev-list", "--objects"]).args(tips.iter().map(|(_, tip)| &*tip.0));
         if let Some(base) = base {
             call = call.args(["--not", &base.0]);
         }
@@ -98,8 +102,9 @@ impl Checkout {
         }
         alternates.push(b'"');
         let mut call = self.git().call([OsString::from("pack-objects"), "-q".into(), aside.0.join("pack").into()]);
-        // bounded memory; the pack's index too must be on disk before anything goes
-        for (key, value) in [("pack.windowMemory", "256m"), ("core.fsync", "all"), ("pack.writeBitmaps", "false")] {
+        // memory is bounded, and one chain of differences is the shortest; the pack's index too must be on disk before
+        // anything goes
+        for (key, value) in [("pack.windowMemory", "128m"), ("pack.threads", "1"), ("core.fsync", "all")] {
             call = call.setting(key, value);
         }
         call.variable("GIT_OBJECT_DIRECTORY", &aside.0)
@@ -129,11 +134,16 @@ impl Checkout {
         if tips.is_empty() {
             return Ok(KeptRefs { refs: Vec::new(), bytes: 0 });
         }
-        let call = self.git().call(["rev-list", "--disk-usage", "--objects"]);
+        let call = self.reading(&["rev-list", "--disk-usage", "--objects"]);
         let call = call.args(tips.iter().map(|(_, tip)| &*tip.0)).args(["--not", "--branches", "--tags", "--remotes"]);
         let told = call.limit(LONG).line()?;
         let bytes = told.parse().map_err(|_| Error::Unreadable { action: "rev-list".to_owned(), answer: told })?;
         Ok(KeptRefs { refs: tips.into_iter().map(|(name, _)| name).collect(), bytes })
+    }
+
+    /// A call that goes through objects; those that a partial clone lacks are nobody's here, and are not fetched.
+    fn reading(&self, args: &[&str]) -> Call<'_> {
+        self.git().call(args).args(["--missing=allow-any"]).variable("GIT_NO_LAZY_FETCH", "1")
     }
 
     fn objects(&self) -> PathBuf {

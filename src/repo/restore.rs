@@ -37,7 +37,7 @@ impl Worktree {
             call = call.args(["-e", &pattern]);
         }
         let aside = self.aside()?;
-        let left = changes.left.iter().map(|left| &left.path);
+        let left = changes.left_out.iter().map(|left| &left.path);
         for place in changes.artefacts.iter().chain(aside.places()).chain(left) {
             call = call.args([OsStr::new("-e"), &pattern_of(place)]);
         }

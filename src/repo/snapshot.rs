@@ -115,7 +115,7 @@ impl Checkout {
         notices.extend(listed("not carried over, because they are repositories of their own", &repositories));
         notices.extend(listed("not carried over, because git is told not to look at them", &self.hidden_edits()?));
         let complete = notices.is_empty();
-        notices.extend(never_staged::notices(&changes.left, self.rules(), self.root()));
+        notices.extend(never_staged::notices(&changes.left_out, self.rules(), self.root()));
         notices
             .extend(listed("not carried over, because they lie in submodules: changes in", &self.submodule_changes()?));
 

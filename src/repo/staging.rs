@@ -11,7 +11,7 @@ use super::{
     Error, excludes,
     git::{Git, LONG},
     io_error,
-    never_staged::Left,
+    never_staged::LeftOut,
 };
 
 /// Above this many paths, new objects are synced together instead of one by one.
@@ -39,7 +39,7 @@ pub(super) struct Changes {
     /// Directories by which paths were left out as artefacts of a tool with a project file beside them.
     pub(super) artefacts: Vec<PathBuf>,
     /// Paths that are never staged, which are in none of the others.
-    pub(super) left: Vec<Left>,
+    pub(super) left_out: Vec<LeftOut>,
 }
 
 impl Staging<'_> {

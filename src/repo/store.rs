@@ -5,6 +5,7 @@
 //! decided when the checkout is opened; `tests/it/repo/twins.rs` holds that both give the same answers and ids.
 
 mod agreement;
+mod conversion;
 mod library;
 mod loose;
 mod program;

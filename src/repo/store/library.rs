@@ -1,4 +1,4 @@
-//! The store by the library, libgit2: with `agreement` the only file that names it.
+//! The store by the library, libgit2: with `agreement` and `conversion` the only files that name it.
 //!
 //! A repository is opened for each question (a tenth of a millisecond), so that nothing stale is held.
 
@@ -13,13 +13,12 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use git2::{
-    AttrCheckFlags, AttrValue, Delta, Index, IndexEntry, IndexTime, ObjectType, Oid, Repository, RepositoryOpenFlags,
-};
+use git2::{Delta, Index, IndexEntry, IndexTime, ObjectType, Oid, Repository, RepositoryOpenFlags};
 
 use super::{
     Head, Standing, Store, Submodule,
     agreement::is_odd_file_system,
+    conversion::keeps_bytes,
     loose::{RefLock, sync_objects},
 };
 use crate::{
@@ -372,37 +371,6 @@ fn oid(commit: &CommitId) -> Result<Oid, Error> {
 
 fn find<'a>(repository: &'a Repository, commit: &CommitId) -> Result<git2::Commit<'a>, Error> {
     repository.find_commit(oid(commit)?).map_err(read(format!("read commit {commit}")))
-}
-
-/// Whether git would store a file's bytes as they are: no filter, no encoding, no line endings to convert.
-fn keeps_bytes(repository: &Repository, path: &Path, bytes: &[u8]) -> Result<bool, git2::Error> {
-    let asked = |name| {
-        let value = repository.get_attr_bytes(path, name, AttrCheckFlags::FILE_THEN_INDEX)?;
-        Ok::<_, git2::Error>(match AttrValue::always_bytes(value) {
-            AttrValue::Unspecified => None,
-            AttrValue::False => Some(false),
-            AttrValue::True | AttrValue::Bytes(_) | AttrValue::String(_) => Some(true),
-        })
-    };
-    if asked("filter")? == Some(true) || asked("working-tree-encoding")? == Some(true) {
-        return Ok(false);
-    }
-    if memchr::memmem::find(bytes, b"$Id").is_some() && asked("ident")? == Some(true) {
-        return Ok(false);
-    }
-    if memchr::memchr(b'\r', bytes).is_none() {
-        return Ok(true);
-    }
-    let (text, crlf, eol) = (asked("text")?, asked("crlf")?, asked("eol")?);
-    // whether these are line endings to convert depends on more settings than libgit2 knows; git takes what holds such
-    // bytes for binary, and converts it only where an attribute says so
-    Ok(text == Some(false) || [text, crlf, eol] == [None; 3] && is_binary(bytes))
-}
-
-/// Whether git takes bytes for those of a binary file by these two signs.
-fn is_binary(bytes: &[u8]) -> bool {
-    let lone = |at: usize| bytes.get(at + 1) != Some(&b'\n');
-    memchr::memchr(0, bytes).is_some() || memchr::memchr_iter(b'\r', bytes).any(lone)
 }
 
 /// An index entry for a file as it was found, whose times git compares with the file's.
