@@ -17,6 +17,9 @@ use crate::{
     log::crash,
 };
 
+/// A line that begins with `#` is part of the message, whatever the person's `commit.cleanup` says.
+const VERBATIM: &str = "--cleanup=verbatim";
+
 impl Checkout {
     /// Makes the commit, once: one that is there already is found by its parents, and by the task in its message.
     pub fn land(&self, task: TaskId, landing: &Landing) -> Result<CommitId, Error> {
@@ -109,7 +112,7 @@ impl Checkout {
         Staging { git: self.git(), root: self.root(), index: Some(&index) }.add(&files)?;
         // hooks that ask what differs from the index are to see only what does
         self.git().call(["update-index", "-q", "--refresh"]).index(Some(&index)).also_fine(1).limit(LONG).run()?;
-        let call = self.git().call(["commit", "--quiet", "--file=-"]).by_the_person().index(Some(&index));
+        let call = self.git().call(["commit", "--quiet", VERBATIM, "--file=-"]).by_the_person().index(Some(&index));
         not_committed(call.limit(LONG).input(landing.message.clone().into_bytes()).run())
     }
 
@@ -121,7 +124,7 @@ impl Checkout {
             let conflicts = own.into_iter().map(|path| Conflict { path, why: "a merge wants everything committed" });
             return Err(Error::Conflicts { conflicts: conflicts.collect() });
         }
-        let call = self.git().call(["merge", "--quiet", "--no-ff", "-m", message, &other.0]).by_the_person();
+        let call = self.git().call(["merge", "--quiet", "--no-ff", VERBATIM, "-m", message, &other.0]).by_the_person();
         let merged = not_committed(call.limit(LONG).run());
         if merged.is_err() && !self.abort_known_merge(other)? {
             self.unstage_merge()?;

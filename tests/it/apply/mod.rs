@@ -3,6 +3,7 @@
 mod commits;
 pub(crate) mod cut;
 mod files;
+mod message;
 mod refused;
 
 use serde_json::{Value, json};
