@@ -136,7 +136,7 @@ async fn recover_intent(journal: &mut Journal, env: &mut Env<'_>, intent: &Inten
                     journal.push(EventKind::Recovered { cause, checkpoint: None })?;
                     Ok(())
                 }
-                other => other,
+                other => other.map(drop),
             }
         }
     }

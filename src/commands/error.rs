@@ -130,10 +130,12 @@ pub enum Error {
         outcome: &'static str,
     },
     /// Nothing of the task is in the checkout that could be taken back.
-    #[error("of task {task} nothing is in the checkout that could be taken back")]
+    #[error("nothing was taken back of task {task}: {why}")]
     NothingToPutBack {
         /// Which.
         task: TaskId,
+        /// What was seen.
+        why: &'static str,
     },
     /// An answer for a task that asks nothing.
     #[error("task {task} does not wait for a decision about its files")]

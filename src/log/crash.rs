@@ -54,6 +54,8 @@ pub const POINTS: &[&str] = &[
     "apply.opened",
     "apply.held",
     "file.written",
+    "file.exchanged",
+    "file.aside",
     "file.moved",
     "advance.index",
     "advance.branch",

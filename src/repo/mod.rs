@@ -28,11 +28,14 @@ mod configuration;
 mod copied;
 mod diff;
 mod disk;
+mod exchange;
 mod excludes;
 pub mod git;
 mod in_place;
 mod land;
 mod leftovers;
+mod looked_at;
+mod planned;
 mod process;
 mod restore;
 mod roll_back;
@@ -53,10 +56,10 @@ use std::{
     time::Duration,
 };
 
-pub use apply::{Conflict, Plan, PlanRequest};
+pub use apply::{Conflict, Plan, PlanRequest, Planning};
 pub use branch::{TaskBranch, branch_name, discarded_ref};
 pub use by_others::ByOthers;
-pub use carry::{Way, before_apply_ref};
+pub use carry::{Carried, Way, before_apply_ref};
 pub use checkout::{Checkout, git_version};
 pub use checkpoint::CheckpointRequest;
 pub use diff::{Diff, FileStat};
@@ -64,6 +67,7 @@ pub(crate) use disk::keep_owner;
 pub use git::Environment;
 pub use in_place::IN_PLACE_REFS;
 pub use leftovers::{TaskRef, TaskWorktree};
+pub use looked_at::PlanFiles;
 pub use process::end_persons_git;
 pub use roll_back::found_ref;
 pub use snapshot::{Snapshot, SnapshotRequest};

@@ -33,7 +33,8 @@ fn lines_that_look_like_comments_stay_in_the_message() {
             checkout.write("own.txt", "mine\n").commit("meanwhile");
         });
         env.keep("before");
-        for (cleanup, mark) in [("strip", "#"), ("scissors", "#"), ("whitespace", "#"), ("default", ";"), ("strip", ";")]
+        for (cleanup, mark) in
+            [("strip", "#"), ("scissors", "#"), ("whitespace", "#"), ("default", ";"), ("strip", ";")]
         {
             env.bring_back("before");
             env.checkout.git(&["config", "commit.cleanup", cleanup]);
