@@ -6,6 +6,7 @@
 mod answers;
 mod home;
 mod left;
+mod meanwhile;
 mod task;
 
 use std::{
