@@ -13,22 +13,22 @@ use super::{
 use crate::{
     agent,
     domain::{event::EventKind, gate::Answer, id::TaskId, task::Task},
-    log::{self, Access, Journal, Log, crash},
+    log::{Access, Journal, Log, crash},
 };
 
 /// The task to resume where none is named: the only pending one of this checkout.
 pub fn choose(opened: &Opened) -> Result<Choice, Error> {
     let Some(log) = Log::open(opened.state_dir(), Access::Read)? else { return Ok(Choice::Nothing) };
     let root = opened.text_path(opened.checkout()?.root())?;
-    let (mut pending, mut corrupt) = (Vec::new(), None);
+    let (mut pending, mut unreadable) = (Vec::new(), None);
     for id in log.tasks()? {
         match log.started(id).and_then(|started| (started.checkout == root).then(|| log.task(id)).transpose()) {
             Ok(task) => pending.extend(task.filter(is_pending)),
-            Err(error @ log::Error::Corrupt { .. }) => corrupt = Some(error),
+            Err(error) if error.concerns_one_task() => unreadable = Some(error),
             Err(error) => return Err(error.into()),
         }
     }
-    Ok(match (pending.as_slice(), corrupt) {
+    Ok(match (pending.as_slice(), unreadable) {
         // whether it could go on is not known
         ([], Some(error)) => return Err(error.into()),
         ([], None) => Choice::Nothing,

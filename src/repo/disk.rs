@@ -4,25 +4,23 @@
 
 use std::{
     ffi::{OsStr, OsString},
-    fs::{self, File, Metadata, Permissions},
-    io::{self, ErrorKind, Read as _, Write as _},
+    fs::{self, File},
+    io::{self, ErrorKind, Read as _},
     os::{
         fd::{AsFd as _, BorrowedFd, OwnedFd},
-        unix::{
-            ffi::OsStrExt,
-            fs::{MetadataExt, PermissionsExt, fchown},
-        },
+        unix::{ffi::OsStrExt, fs::PermissionsExt},
     },
     path::{Path, PathBuf},
 };
 
 use rustix::{
-    fs::{AtFlags, FileType, Mode, OFlags, XattrFlags, openat, statat},
+    fs::{AtFlags, FileType, Mode, OFlags, openat, statat},
     io::Errno,
 };
 
 use super::{
     Error,
+    draft::{self, Like},
     exchange::{Is, Outcome, Spot},
     io_error,
 };
@@ -214,9 +212,16 @@ impl Moving<'_> {
                 Ok(there) => Some(File::from(there)).filter(|there| there.metadata().is_ok_and(|meta| meta.is_file())),
                 Err(_) => None,
             };
-            self.write(directory, &spot.draft(), content, there.as_ref(), rights).inspect_err(|_| {
-                let _ = rustix::fs::unlinkat(directory, spot.draft(), AtFlags::empty());
-            })?;
+            if content.mode == "120000" {
+                rustix::fs::symlinkat(OsStr::from_bytes(&content.bytes), directory, spot.draft())?;
+            } else {
+                let like = match (&there, rights) {
+                    (Some(there), _) => Like::File(there),
+                    (None, Some(rights)) => Like::Rights(rights),
+                    (None, None) => Like::Umask,
+                };
+                draft::write(directory, &spot.draft(), &content.bytes, like, Some(content.mode == "100755"))?;
+            }
             crash::point("file.written");
             moved.outcome = match self.from.filter(|from| !from.is_submodule()) {
                 Some(_) => {
@@ -229,43 +234,6 @@ impl Moving<'_> {
             Ok(moved)
         };
         put().map_err(io_error("write", &self.root.join(self.path)))
-    }
-
-    /// Writes the draft, durably.
-    fn write(
-        &self,
-        directory: BorrowedFd<'_>,
-        draft: &str,
-        content: &Content,
-        there: Option<&File>,
-        rights: Option<u32>,
-    ) -> io::Result<()> {
-        if content.mode == "120000" {
-            return Ok(rustix::fs::symlinkat(OsStr::from_bytes(&content.bytes), directory, draft)?);
-        }
-        let executable = content.mode == "100755";
-        // nobody reads what only its owner may, not even for a moment
-        let mode = match (there, rights) {
-            (None, None) => 0o666 | if executable { 0o111 } else { 0 },
-            (Some(_), _) | (None, Some(_)) => 0o600,
-        };
-        let flags = PLAIN | OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL;
-        let mut file = File::from(openat(directory, draft, flags, Mode::from_raw_mode(mode))?);
-        file.write_all(&content.bytes)?;
-        let was = match there {
-            Some(there) => {
-                let meta = there.metadata()?;
-                keep_owner(&file, &meta)?;
-                keep_attributes(&file, there)?;
-                Some(meta.permissions().mode() & 0o7777)
-            }
-            None => rights,
-        };
-        if let Some(was) = was {
-            let may = if executable { was | ((was & 0o444) >> 2) } else { was & !0o111 };
-            file.set_permissions(Permissions::from_mode(may))?;
-        }
-        file.sync_all()
     }
 
     fn judge(&self, directory: BorrowedFd<'_>, name: &OsStr) -> io::Result<Is> {
@@ -334,43 +302,6 @@ pub(super) fn rights(root: &Path, path: &Path) -> Option<u32> {
 fn has_links(directory: BorrowedFd<'_>, name: &OsStr) -> bool {
     statat(directory, name, AtFlags::SYMLINK_NOFOLLOW)
         .is_ok_and(|meta| FileType::from_raw_mode(meta.st_mode) == FileType::RegularFile && meta.st_nlink > 1)
-}
-
-/// Gives `file` the owner of the one that it is to replace, where that can be. Rights are to be set after it, since it
-/// takes set-id bits away.
-pub(crate) fn keep_owner(file: &File, old: &Metadata) -> io::Result<()> {
-    let fresh = file.metadata()?;
-    if (fresh.uid(), fresh.gid()) != (old.uid(), old.gid()) {
-        // only root may give files away; the content matters more than the owner
-        let _ = fchown(file, Some(old.uid()), Some(old.gid()));
-    }
-    Ok(())
-}
-
-/// Gives `file` the extended attributes that are a person's own, and the access list, of the one that it is to replace.
-/// What is the system's is the system's to give.
-fn keep_attributes(file: &File, old: &File) -> io::Result<()> {
-    use rustix::fs::{fgetxattr, flistxattr, fsetxattr};
-    let mut names = vec![0_u8; 64 * 1024];
-    let length = match flistxattr(old, &mut names[..]) {
-        Ok(length) => length,
-        Err(Errno::NOTSUP | Errno::NOSYS) => return Ok(()),
-        Err(error) => return Err(error.into()),
-    };
-    let mut value = vec![0_u8; 64 * 1024];
-    for name in names[..length].split(|byte| *byte == 0).filter(|name| !name.is_empty()) {
-        if !name.starts_with(b"user.") && name != b"system.posix_acl_access" {
-            continue;
-        }
-        let length = match fgetxattr(old, name, &mut value[..]) {
-            Ok(length) => length,
-            // removed meanwhile
-            Err(Errno::NODATA) => continue,
-            Err(error) => return Err(error.into()),
-        };
-        fsetxattr(file, name, &value[..length], XattrFlags::empty())?;
-    }
-    Ok(())
 }
 
 /// The names above a path, nearest first.

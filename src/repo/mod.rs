@@ -5,7 +5,8 @@
 //!
 //! - The caller's HEAD, branches, index, stash and files stay byte for byte what they were. In its `.git` only objects,
 //!   `refs/heads/nisse/…`, `refs/nisse/…` and the task's worktree entry come and go. A task that works in place gives
-//!   them back at its end. Only what a person asks for with `nisse apply` (`apply`, `carry`, `land`) changes more.
+//!   them back at its end. Only what a person asks for with `nisse apply` (`apply`, `carry`, `land`) changes more, and what
+//!   they save meanwhile is not lost (`exchange`).
 //! - Objects are on disk before a ref names them, and a ref moves by compare-and-swap only.
 //! - Each step that an intent stands for may be done twice, or again after it was half done, with the same end.
 //! - Nothing runs that a repository's configuration names, no hooks, signing, fsmonitor, external diff; only content
@@ -28,6 +29,7 @@ mod configuration;
 mod copied;
 mod diff;
 mod disk;
+mod draft;
 mod exchange;
 mod excludes;
 pub mod git;
@@ -63,7 +65,8 @@ pub use carry::{Carried, Way, before_apply_ref};
 pub use checkout::{Checkout, git_version};
 pub use checkpoint::CheckpointRequest;
 pub use diff::{Diff, FileStat};
-pub(crate) use disk::keep_owner;
+pub(crate) use draft::{Like, write as write_draft};
+pub(crate) use exchange::{Is, Outcome, Spot};
 pub use git::Environment;
 pub use in_place::IN_PLACE_REFS;
 pub use leftovers::{TaskRef, TaskWorktree};

@@ -100,7 +100,9 @@ fn a_directory_with_something_of_the_persons_makes_room_for_nothing() {
             },
             &format!("rm -r d; {now}"),
         );
-        env.person(|checkout| drop(checkout.write("d/built.o", "ignored\n")));
+        env.person(|checkout| {
+            checkout.write("d/built.o", "ignored\n");
+        });
         super::refused(&env, &env.run(&["apply", "--json", &task]), "apply_conflict", &[named]);
         // empty ones are nothing to git
         env.person(|checkout| {

@@ -152,7 +152,12 @@ fn told(env: &TestEnvironment, task: &str, seen: &str, left: &[&str]) -> Value {
 
 #[test]
 fn what_is_there_is_told_as_it_was_seen() {
-    let commit = |checkout: &Checkout| drop(checkout.commit("by hand"));
+    let commit = |checkout: &Checkout| {
+        checkout.commit("by hand");
+    };
+    let more = |checkout: &Checkout| {
+        checkout.write("b.txt", "b\nand more\n");
+    };
     let dirty = |checkout: &Checkout| drop(checkout.write("mine.txt", "m\n").git(&["add", "mine.txt"]));
     let (env, task) = handed_back(arranged, LINE);
     env.person(dirty);
@@ -161,16 +166,21 @@ fn what_is_there_is_told_as_it_was_seen() {
     told(&env, &task, "uncommitted", &[]);
     let words = env.run(&["apply", &task, "--squash"]).exits(0).stdout.clone();
     assert!(words.contains("uncommitted") && words.contains("--abort"), "{words}");
-    env.person(|checkout| drop(checkout.write("b.txt", "b\nand more\n")));
+    env.person(more);
     told(&env, &task, "uncommitted", &["b.txt"]);
-    env.person(|checkout| drop(checkout.write("b.txt", "b\n")));
+    env.person(|checkout| {
+        checkout.write("b.txt", "b\n");
+    });
     env.person(commit);
     told(&env, &task, "committed", &[]);
     let (env, task) = handed_back(arranged, LINE);
     env.run(&["apply", "--json", &task]).exits(0);
     env.changed_paths();
     told(&env, &task, "head", &[]);
-    env.person(|checkout| drop(checkout.write("b.txt", "b\nand more\n").commit("on it goes")));
+    env.person(|checkout| {
+        more(checkout);
+        checkout.commit("on it goes");
+    });
     told(&env, &task, "head", &["b.txt"]);
     let (env, task) = handed_back(arranged, LINE);
     env.run(&["apply", "--json", &task, "--squash"]).exits(0);

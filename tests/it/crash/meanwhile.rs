@@ -11,7 +11,7 @@ use crate::{
         cut::{LINE, arranged},
         handed_back,
     },
-    support::{Run, TestEnvironment},
+    support::{Run, Step, TestEnvironment, Wire},
 };
 
 const MOMENTS: [&str; 3] = ["file.written", "file.exchanged", "file.aside"];
@@ -29,7 +29,7 @@ fn world(back: bool) -> (TestEnvironment, String) {
     (env, task)
 }
 
-fn command<'a>(task: &'a str, back: bool) -> Vec<&'a str> {
+fn command(task: &str, back: bool) -> Vec<&str> {
     [&["apply", "--json", task][..], if back { &["--abort"] } else { &[] }].concat()
 }
 
@@ -133,4 +133,28 @@ fn a_save_in_between_stops_it_and_is_named() {
     let back = env.run(&command(&task, true));
     assert_eq!(document(&back)["left"], json!(["a.txt"]));
     env.changed_paths();
+}
+
+/// The model's own edits go the same way: a save between the look and the exchange is told to the model, and stays.
+#[test]
+fn a_save_while_the_model_edits_is_kept() {
+    for dies in [false, true] {
+        let edit = Step::call("edit_file", json!({"path": "a.txt", "old": "a", "new": "model"}));
+        let limit = Step::error(429, &[("retry-after", "86400")], "throttling_error", "Rate limit exceeded.");
+        let script = vec![edit, limit];
+        let env = TestEnvironment::new(Wire::Chat, script);
+        let save = format!("for tree in '{}'/worktrees/*; do echo mine > $tree/a.txt; done", env.state().display());
+        env.set("MEANWHILE", &format!("file.written {save}"));
+        if dies {
+            env.set("CRASHPOINT", "file.exchanged");
+        }
+        let run = env.delegate(&[], "Edit a.txt.");
+        env.set("MEANWHILE", "").set("CRASHPOINT", "");
+        assert_eq!(run.stderr.contains("crashed at"), dies, "{}", run.report());
+        let run = if dies { env.run(&["resume", "--json"]) } else { run };
+        run.ends(if dies { 6 } else { 5 }, if dies { "gated" } else { "interrupted" });
+        let worktree = fs::read_dir(env.state().join("worktrees")).unwrap().next().map(|one| one.unwrap().path());
+        let at = format!("{dies} {worktree:?}\n{}", run.report());
+        is_mine(&worktree.expect("it rests"), "a.txt", &at);
+    }
 }
