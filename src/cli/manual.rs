@@ -129,8 +129,8 @@ Where:
 
 Commits:
   --commit, --squash and --merge make commits as your own git does: your name,
-  your hooks, your signature, and the note as the message, its lines that begin
-  with # too. A hook or a signature that refuses leaves the
+  your hooks, your signature; the message is the note, also its lines that
+  begin with #. A hook or a signature that refuses leaves the
   files in the checkout, and exit 6. With branch.history = \"squash\" a task has
   one commit, and --commit and --squash are the same. They need the paths to
   be free of changes of yours, --merge needs everything committed.

@@ -19,7 +19,7 @@ use super::{
 use crate::{
     domain::{
         apply::Advance,
-        id::{CommitId, TaskId},
+        id::{CommitId, Hash, TaskId},
     },
     log::crash,
 };
@@ -134,6 +134,12 @@ impl Checkout {
     }
 }
 
+/// How names beside a path begin while it is moved: its own, whatever else a plan holds.
+fn own_name(task: TaskId, path: &Path) -> String {
+    let Hash(hash) = Hash::of(path.as_os_str().as_encoded_bytes());
+    format!(".nisse-{}-{}", task.short(), hash.get(..12).unwrap_or(&hash))
+}
+
 /// Looking comes before taking away, and that before putting there: a file may become a directory.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Pass {
@@ -178,7 +184,7 @@ impl Run<'_> {
     fn path(&mut self, path: &Path, (from, to): Sides, pass: Pass) -> Result<(), Error> {
         let root = self.checkout.root();
         let planned = self.planned.get(path);
-        let own = format!(".nisse-{}-{}", self.task.short(), planned.map_or(0, |one| one.place));
+        let own = own_name(self.task, path);
         let moving = Moving { root, path, own: &own, from: from.as_ref(), to: to.as_ref() };
         if pass == Pass::Look && moving.settle()? == Outcome::Kept {
             // two versions of the person's: theirs to choose from

@@ -157,6 +157,10 @@ impl<'a> Spot<'a> {
     /// neither is [`Outcome::Kept`].
     pub(crate) fn settle(&self, judge: Judge<'_>) -> io::Result<Outcome> {
         let (ready, aside) = (self.ready(), self.aside());
+        let is_there = |own: &String| statat(self.directory, own, AtFlags::SYMLINK_NOFOLLOW).is_ok();
+        if ![&self.draft(), &ready, &aside].into_iter().any(is_there) {
+            return Ok(Outcome::Done);
+        }
         self.remove(&self.draft())?;
         let mut outcome = Outcome::Done;
         let free = judge(self.name)? == Is::Absent;

@@ -30,8 +30,6 @@ pub(super) type Contents = BTreeMap<PathBuf, Option<Content>>;
 pub(super) struct Planned {
     pub(super) before: Option<(String, String)>,
     pub(super) after: Option<(String, String)>,
-    /// Its place among them, which names its temporary files.
-    pub(super) place: usize,
     /// The rights of a file that goes, for when it comes back.
     pub(super) rights: Option<u32>,
 }
@@ -85,7 +83,6 @@ impl Checkout {
                 return Err(unreadable());
             }
         }
-        planned.values_mut().enumerate().for_each(|(place, one)| one.place = place);
         if let Some(id) = rights {
             self.read_rights(&id, &mut planned)?;
         }
