@@ -71,6 +71,7 @@ async fn recover_intent(journal: &mut Journal, env: &mut Env<'_>, intent: &Inten
             if !stands(journal, env).await? {
                 return Ok(());
             }
+            env.host.settle(path, before.as_ref(), after).await?;
             let now = current_hash(env, path).await?;
             if now.as_ref() == Some(after) {
                 act::finish_edit(journal, env, id, call, path, answer.clone())
@@ -137,7 +138,7 @@ async fn recover_intent(journal: &mut Journal, env: &mut Env<'_>, intent: &Inten
                     journal.push(EventKind::Recovered { cause, checkpoint: None })?;
                     Ok(())
                 }
-                other => other,
+                other => other.map(drop),
             }
         }
     }

@@ -11,6 +11,7 @@ mod error;
 pub mod leftovers;
 pub mod log;
 pub mod models;
+pub mod named;
 pub mod open;
 pub mod proxy;
 pub mod result;

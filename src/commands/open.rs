@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     domain::{event::TaskStarted, id::TaskId},
-    log::{self, Access, Log},
+    log::{Access, Log},
     ports::clock::Clock,
     repo::{self, Checkout, NeverStaged},
 };
@@ -98,10 +98,10 @@ impl Opened {
         Log::open(self.state_dir(), Access::Write)?.ok_or_else(|| Error::NoLog { path: self.state_dir().to_owned() })
     }
 
-    /// The task that goes by that name.
-    pub fn named_task(&self, name: &str) -> Result<TaskId, Error> {
-        let missing = || log::Error::NoSuchTask { name: name.to_owned() };
-        Ok(Log::open(self.state_dir(), Access::Read)?.ok_or_else(missing)?.find(name)?)
+    /// Where it was asked for, a checkout or not.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
     }
 
     /// An id for a new task; counted up from the pinned one in tests.

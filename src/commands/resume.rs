@@ -13,17 +13,12 @@ use super::{
 use crate::{
     agent,
     domain::{event::EventKind, gate::Answer, id::TaskId, task::Task},
-    log::{self, Access, Journal, Log, crash},
+    log::{Access, Journal, Log, crash},
 };
 
-/// The task to resume: the one that is named, else the only pending one of this checkout.
-pub fn choose(opened: &Opened, name: Option<&str>) -> Result<Choice, Error> {
-    let Some(log) = Log::open(opened.state_dir(), Access::Read)? else {
-        return name.map_or(Ok(Choice::Nothing), |name| Err(log::Error::NoSuchTask { name: name.to_owned() }.into()));
-    };
-    if let Some(name) = name {
-        return Ok(Choice::Task(log.find(name)?));
-    }
+/// The task to resume where none is named: the only pending one of this checkout.
+pub fn choose(opened: &Opened) -> Result<Choice, Error> {
+    let Some(log) = Log::open(opened.state_dir(), Access::Read)? else { return Ok(Choice::Nothing) };
     let root = opened.text_path(opened.checkout()?.root())?;
     let (mut pending, mut unreadable) = (Vec::new(), None);
     for id in log.tasks()? {

@@ -7,6 +7,7 @@ mod answers;
 mod home;
 mod left;
 mod log;
+mod meanwhile;
 mod task;
 
 use std::{

@@ -21,6 +21,7 @@ mod demo;
 mod doctor;
 mod domain_walk;
 mod drop;
+mod elsewhere;
 mod exit_codes;
 mod fallback;
 mod gates;
