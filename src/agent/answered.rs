@@ -8,7 +8,6 @@ use super::{
     env::{Answered, Env, head, record_repairs},
     place,
     recover::{abandoned, in_place, reopened, settled},
-    switch,
 };
 use crate::{
     domain::{
@@ -41,7 +40,7 @@ pub(super) fn standing(task: &Task, checkout: &Checkout) -> Result<Option<Worktr
     let spec = place::spec(task, &head(task)?);
     Ok(match spec.isolation {
         Isolation::Worktree => Worktree::open(checkout, &spec)?,
-        Isolation::InPlace => Worktree::open_in_place(checkout, &spec, &switch::kept(task)?)?,
+        Isolation::InPlace => Worktree::open_in_place(checkout, &spec)?,
     })
 }
 
@@ -92,7 +91,7 @@ pub(super) fn give_call_up(journal: &mut Journal, env: &Env<'_>, intent: IntentI
         let head = head(task)?;
         let at = place::branch(task, env, &head)?.beyond(&head)?.unwrap_or(head);
         // on another branch there is nothing of it
-        if let Some(here) = Worktree::open_in_place(env.checkout, &place::spec(task, &at), &switch::kept(task)?)?
+        if let Some(here) = Worktree::open_in_place(env.checkout, &place::spec(task, &at))?
             && let Some(kept) = here.keep_found(&at, seq, at_ms)?
         {
             crash::point("drop.kept");

@@ -139,6 +139,7 @@ fn kind(error: &commands::Error) -> (&'static str, u8) {
         commands::Error::BranchName { .. } => ("bad_branch_name", CONFIGURATION),
         commands::Error::WorktreeInside { .. } => ("bad_setting", CONFIGURATION),
         commands::Error::BaseInPlace => ("usage", CONFIGURATION),
+        commands::Error::Globs(_) => ("bad_setting", CONFIGURATION),
         commands::Error::Log(error) => log_kind(error),
         commands::Error::NoLog { .. }
         | commands::Error::Write { .. }
@@ -227,6 +228,7 @@ fn repo_kind(error: &repo::Error) -> (&'static str, u8) {
         repo::Error::Refused { .. } => ("repository_refused", ENVIRONMENT),
         repo::Error::NoGit { .. } | repo::Error::OldGit { .. } => ("no_git", ENVIRONMENT),
         repo::Error::NoSuchCommit { .. } => ("no_such_commit", CONFIGURATION),
+        repo::Error::Unclean { .. } => ("unclean_checkout", GATED),
         repo::Error::Conflicts { .. } => ("apply_conflict", GATED),
         repo::Error::Between { .. } | repo::Error::NotForward { .. } => ("apply_changed", GATED),
         repo::Error::NotCommitted { .. } => ("not_committed", GATED),
@@ -265,6 +267,7 @@ fn causes(error: &commands::Error) -> Vec<String> {
         | commands::Error::BranchName { .. }
         | commands::Error::WorktreeInside { .. }
         | commands::Error::BaseInPlace
+        | commands::Error::Globs(_)
         | commands::Error::Log(_)
         | commands::Error::NoLog { .. }
         | commands::Error::Cut { .. }

@@ -32,6 +32,7 @@ pub fn advice(error: &Error) -> Option<String> {
         Error::BranchTaken { .. } => Some("name another with --branch, or leave it out".to_owned()),
         Error::BranchName { .. } => Some("see `git help check-ref-format`, or leave --branch out".to_owned()),
         Error::WorktreeInside { .. } => Some("name a directory outside, such as \"..\"".to_owned()),
+        Error::Globs(_) => Some("correct files.deny".to_owned()),
         Error::BaseInPlace => Some("leave one of the two out".to_owned()),
         Error::Log(error) => Some(on_log(error).to_owned()),
         Error::NoLog { .. } | Error::Write { .. } => {
@@ -200,6 +201,9 @@ fn on_repo(error: &repo::Error) -> Option<&'static str> {
         repo::Error::NotARepository { .. } | repo::Error::NoDirectory { .. } => Some("name the repository with -C"),
         repo::Error::NoGit { .. } | repo::Error::OldGit { .. } => Some("install git 2.34 or newer"),
         repo::Error::NoSuchCommit { .. } => Some("name a branch, a tag or a commit of this repository"),
+        repo::Error::Unclean { .. } => {
+            Some("commit it or stash it, or leave out --isolation: a worktree takes unfinished work along")
+        }
         repo::Error::BranchMoved { .. } => Some("see with `git log` who moved it"),
         repo::Error::Conflicts { .. } => {
             Some("commit or stash your changes to these paths, or merge the branch with git")

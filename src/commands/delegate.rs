@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     agent::roles,
-    domain::{checkout::Isolation, event::TaskStarted, id::TaskId, model::PinnedModel, role::Role},
+    domain::{checkout::Isolation, event::TaskStarted, globs::PathGlobs, id::TaskId, model::PinnedModel, role::Role},
     log::{Journal, Subscriber},
     repo::{self, Checkout},
 };
@@ -77,7 +77,7 @@ pub(super) fn begin(
             if delegation.base.is_some() {
                 return Err(Error::BaseInPlace);
             }
-            checkout.refuse_in_place(None)?;
+            checkout.refuse_in_place(&PathGlobs::denying(&settings.files.denied())?)?;
             checkout.root().to_owned()
         }
     };

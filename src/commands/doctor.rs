@@ -223,6 +223,7 @@ async fn connect(settings: &Settings, environment: &Environment, checks: &mut Ve
                 | Error::BranchName { .. }
                 | Error::WorktreeInside { .. }
                 | Error::BaseInPlace
+                | Error::Globs(_)
                 | Error::Log(_)
                 | Error::NoLog { .. }
                 | Error::Cut { .. }

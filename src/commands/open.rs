@@ -48,6 +48,7 @@ impl Opened {
     }
 
     fn with(environment: Environment, settings: Settings, path: &Path, checkout: Option<Checkout>) -> Self {
+        let checkout = checkout.map(|checkout| checkout.keeping_out(&settings.state_dir.value));
         Self {
             next_id: Cell::new(settings.pins.first_id),
             clock: settings.pins.clock(),
@@ -71,7 +72,7 @@ impl Opened {
 
     /// The checkout that a task was begun in.
     pub fn checkout_at(&self, path: &Path) -> Result<Checkout, Error> {
-        Ok(Checkout::open(path, &for_git(&self.environment))?)
+        Ok(Checkout::open(path, &for_git(&self.environment))?.keeping_out(self.state_dir()))
     }
 
     /// The state directory.

@@ -6,11 +6,9 @@
 pub const POINTS: &[&str] = &[
     "prepare.begun",
     "prepare.snapshot",
-    "switch.kept",
     "switch.opened",
     "switch.marked",
     "switch.branch",
-    "switch.index",
     "switch.head",
     "prepare.worktree",
     "prepare.submodules",

@@ -5,32 +5,30 @@ use std::{
     collections::HashSet,
     fs,
     io::Write,
+    os::unix::ffi::OsStrExt as _,
     path::{Path, PathBuf},
 };
 
 use super::{
-    Checkout, Error, Worktree, excludes,
+    Error, Worktree, excludes,
     git::{Git, LONG},
     io_error,
     staging::{Changes, Staging, paths, shown},
 };
 use crate::domain::{checkout::Isolation, id::CommitId};
 
-/// The file of a worktree's own git directory that names them.
+/// The file that names them, in a worktree's own git directory or beside what a task in place keeps.
 const FILE: &str = "nisse-ignored";
 
-impl Checkout {
-    /// The ignored files, and the directories that hold nothing else, each ended by NUL.
-    pub(super) fn ignored_files(&self) -> Result<Vec<u8>, Error> {
-        ignored_files(self.git())
-    }
-}
-
 impl Worktree {
-    /// Notes what is ignored now. Of a task in place it is kept with what the checkout was.
+    /// Notes what is ignored now, and in a checkout whatever else is untracked: nothing of the task's is there yet.
     pub fn set_aside(&self) -> Result<(), Error> {
-        let path = self.git_dir().join(FILE);
-        let noted = ignored_files(&self.git()?)?;
+        let (path, git) = (self.noted(), self.git()?);
+        let mut noted = ignored_files(&git)?;
+        if self.branch().isolation == Isolation::InPlace {
+            let changes = Staging { git: &git, root: self.path(), index: None }.changes()?.without(self.kept_out());
+            noted.extend(changes.untracked.iter().flat_map(|path| [path.as_os_str().as_bytes(), b"\0"].concat()));
+        }
         // not there after a crash, there is no worktree that stands either
         fs::File::create(&path).and_then(|mut file| file.write_all(&noted)).map_err(io_error("write", &path))
     }
@@ -56,19 +54,30 @@ impl Worktree {
 
     /// What is set aside.
     pub(super) fn aside(&self) -> Result<Aside, Error> {
-        let noted = match self.branch().isolation {
-            Isolation::Worktree => {
-                let path = self.git_dir().join(FILE);
-                match fs::read(&path) {
-                    // one that was not furnished yet has none
-                    Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
-                    read => read.map_err(io_error("read", &path))?,
-                }
-            }
-            Isolation::InPlace => self.checkout().ignored_at_start()?,
+        let path = self.noted();
+        let noted = match fs::read(&path) {
+            // one that was not furnished yet has none
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
+            read => read.map_err(io_error("read", &path))?,
         };
         let noted = noted.split(|byte| *byte == 0).filter(|path| !path.is_empty()).map(<[u8]>::to_vec);
         Ok(Aside(paths(noted.collect()).into_iter().collect()))
+    }
+
+    /// The file that names what is set aside.
+    fn noted(&self) -> PathBuf {
+        match self.branch().isolation {
+            Isolation::Worktree => self.git_dir().join(FILE),
+            Isolation::InPlace => self.checkout().in_place_directory().join(FILE),
+        }
+    }
+
+    /// What is never part of the task, relative to its directory.
+    pub(super) fn kept_out(&self) -> Option<&Path> {
+        match self.branch().isolation {
+            Isolation::Worktree => None,
+            Isolation::InPlace => self.checkout().kept_out(),
+        }
     }
 
     /// Takes what is set aside out of an index above `commit`, where a command staged it; the files stay.
@@ -83,9 +92,9 @@ impl Worktree {
         Staging { git, root: self.path(), index: None }.remove(&staged)
     }
 
-    /// What differs from an index, without what is set aside.
+    /// What differs from an index, without what is set aside and what is kept out.
     pub(super) fn changes(&self, git: &Git, index: Option<&Path>) -> Result<Changes, Error> {
-        let mut changes = Staging { git, root: self.path(), index }.changes()?;
+        let mut changes = Staging { git, root: self.path(), index }.changes()?.without(self.kept_out());
         let aside = self.aside()?;
         changes.untracked.retain(|path| !aside.holds(path));
         changes.repositories.retain(|path| !aside.holds(path));

@@ -32,6 +32,7 @@ pub struct Checkout {
     filters: Filters,
     formats: Formats,
     attributes: Option<PathBuf>,
+    kept_out: Option<PathBuf>,
     git: Git,
 }
 
@@ -65,6 +66,7 @@ impl Checkout {
             filters,
             formats,
             attributes: configuration.last("core.attributesfile").map(PathBuf::from),
+            kept_out: None,
             root: place.root,
             git_dir: place.git_dir,
             common_dir: place.common_dir,
@@ -76,6 +78,24 @@ impl Checkout {
     #[must_use]
     pub fn with_filters(self, filters: &Filters) -> Self {
         Self { git: self.git.with_filters(filters.clone()), filters: filters.clone(), ..self }
+    }
+
+    /// The same checkout with this directory kept out of every snapshot and checkpoint, and left alone: nisse's own state,
+    /// wherever it lies.
+    #[must_use]
+    pub fn keeping_out(self, directory: &Path) -> Self {
+        // it need not be there yet, and a link may lead to it
+        let real = directory.ancestors().find_map(|above| {
+            let rest = directory.strip_prefix(above).ok()?;
+            Some(above.canonicalize().ok()?.join(rest))
+        });
+        let inside = real.and_then(|real| real.strip_prefix(&self.root).map(Path::to_owned).ok());
+        Self { kept_out: inside.filter(|inside| !inside.as_os_str().is_empty()), ..self }
+    }
+
+    /// The directory that is kept out, relative to the top, if it lies below it.
+    pub(super) fn kept_out(&self) -> Option<&Path> {
+        self.kept_out.as_deref()
     }
 
     /// The same checkout with git processes that hold the lock of a task, so that one that outlives a killed nisse keeps

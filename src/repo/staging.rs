@@ -38,6 +38,18 @@ pub(super) struct Changes {
     pub(super) artefacts: Vec<PathBuf>,
 }
 
+impl Changes {
+    /// Without what lies below this directory.
+    pub(super) fn without(mut self, below: Option<&Path>) -> Self {
+        if let Some(below) = below {
+            for paths in [&mut self.tracked, &mut self.untracked, &mut self.repositories, &mut self.artefacts] {
+                paths.retain(|path| !path.starts_with(below));
+            }
+        }
+        self
+    }
+}
+
 impl Staging<'_> {
     /// Paths whose files differ from the index, or look as if they did, and untracked ones; one look at all files.
     pub(super) fn changes(&self) -> Result<Changes, Error> {

@@ -111,6 +111,7 @@ pub fn lines(event: &Event) -> Vec<String> {
             .to_owned(),
         ],
         EventKind::Recovered { cause, .. } => vec![format!("looked: {cause}")],
+        EventKind::FilesChanged { paths } => vec![format!("changed, and by no call: {}", paths.join(", "))],
         EventKind::WorktreeRepaired { what } => {
             vec![format!("something had changed the worktree's {}: put back", what.join(" and "))]
         }
