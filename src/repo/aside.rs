@@ -13,7 +13,7 @@ use super::{
     Error, Worktree, excludes,
     git::{Git, LONG},
     io_error,
-    staging::{Changes, Staging, paths, shown},
+    staging::{Changes, Staging, paths, scratch, shown},
 };
 use crate::domain::{checkout::Isolation, id::CommitId};
 
@@ -21,13 +21,14 @@ use crate::domain::{checkout::Isolation, id::CommitId};
 const FILE: &str = "nisse-ignored";
 
 impl Worktree {
-    /// Notes what is ignored now, and in a checkout whatever else is untracked: nothing of the task's is there yet.
+    /// Notes what is untracked now and ignored; in a checkout all that is untracked: nothing of the task's is there yet.
     pub fn set_aside(&self) -> Result<(), Error> {
         let (path, git) = (self.noted(), self.git()?);
         let mut noted = ignored_files(&git)?;
         if self.branch().isolation == Isolation::InPlace {
             let changes = Staging { git: &git, root: self.path(), index: None }.changes()?.without(self.kept_out());
-            noted.extend(changes.untracked.iter().flat_map(|path| [path.as_os_str().as_bytes(), b"\0"].concat()));
+            let there = changes.untracked.iter().chain(&changes.artefacts);
+            noted.extend(there.flat_map(|path| [path.as_os_str().as_bytes(), b"\0"].concat()));
         }
         // not there after a crash, there is no worktree that stands either
         fs::File::create(&path).and_then(|mut file| file.write_all(&noted)).map_err(io_error("write", &path))
@@ -117,6 +118,9 @@ impl Aside {
     }
 }
 
+/// Ignored files and artefacts, and the directories that hold nothing else, each ended by NUL.
 fn ignored_files(git: &Git) -> Result<Vec<u8>, Error> {
-    git.call(["ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory"]).limit(LONG).run()
+    let scratch = scratch()?;
+    let call = git.call(["ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory"]);
+    call.args([excludes::option(scratch.path())?]).limit(LONG).run()
 }
