@@ -123,7 +123,7 @@ pub(super) fn finish_edit(
     let checkpoint = checkpoint(journal, env, intent, call, Some(path))?;
     let seen = Some(Seen { path: path.to_owned(), hash: after });
     env.answer(journal, call, Answered { status: ResultStatus::Done, content: answer, checkpoint, seen })?;
-    journal.push(EventKind::IntentSettled { intent })?;
+    journal.push(EventKind::IntentSettled { intent, cause: None })?;
     Ok(())
 }
 
@@ -160,7 +160,7 @@ async fn run(journal: &mut Journal, env: &mut Env<'_>, id: &CallId, asked: &RunC
     };
     let checkpoint = checkpoint(journal, env, intent, id, None)?;
     env.answer(journal, id, Answered { status, content, checkpoint, seen: None })?;
-    journal.push(EventKind::IntentSettled { intent })?;
+    journal.push(EventKind::IntentSettled { intent, cause: None })?;
     Ok(())
 }
 

@@ -13,7 +13,6 @@ use crate::{
     domain::{
         event::EventKind,
         message::Reply,
-        model::Usage,
         outcome::Pause,
         role::ToolName,
         task::Task,
@@ -72,12 +71,11 @@ pub(super) async fn ask(journal: &mut Journal, env: &mut Env<'_>) -> Result<(), 
     let mut look = None;
     let exchanged = exchange(journal, env, &request, &mut look).await;
     let recorded = match exchanged {
-        Ok(mut reply) => {
+        Ok(reply) => {
             let runs = reply.calls().any(|call| call.name == ToolName::RunCommand.as_str());
             if runs && look.is_none() {
                 look = begin_look(journal, env)?;
             }
-            price(journal.task(), &mut reply, estimated_input, request.max_output);
             let received = EventKind::ReplyReceived { request: number, turn: request.turn, reply };
             journal.push(received).and_then(|_| journal.commit()).map_err(Error::from)
         }
@@ -148,15 +146,6 @@ async fn exchange(
                 return reply;
             }
         }
-    }
-}
-
-/// Fills in the cost where the proxy named none.
-fn price(task: &Task, reply: &mut Reply, estimated_input: u64, max_output: u64) {
-    // what another model's tokens cost is not in the log
-    if reply.cost.is_none() && !reply.answered_by.fallback {
-        let usage = reply.usage.unwrap_or_else(|| Usage::estimate(estimated_input, max_output));
-        reply.cost = task.started.model.prices.cost(&usage);
     }
 }
 

@@ -47,7 +47,7 @@ pub(super) async fn check(journal: &mut Journal, env: &Env<'_>, id: &CallId) -> 
     let verdict = run_all(journal, env, id, &commands).await?;
     take_back(journal, env, &head)?;
     env.answer(journal, id, verdict)?;
-    journal.push(EventKind::IntentSettled { intent })?;
+    journal.push(EventKind::IntentSettled { intent, cause: None })?;
     Ok(())
 }
 

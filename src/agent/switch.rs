@@ -68,7 +68,7 @@ pub(super) fn back(journal: &mut Journal, env: &Env<'_>, end: &End, cause: &str)
     let intent = act::open(journal, IntentKind::CheckoutSwitch { way, snapshot: snapshot.clone() })?;
     crash::point("back.opened");
     give_back(journal, env, &snapshot)?;
-    journal.push(EventKind::IntentSettled { intent })?;
+    journal.push(EventKind::IntentSettled { intent, cause: None })?;
     Ok(())
 }
 

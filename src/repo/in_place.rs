@@ -5,9 +5,9 @@
 //! task's own writes lose what git keeps in it besides. Every step may be done again.
 
 use std::{
-    fs::{self, File, FileTimes},
+    fs::{self, File, FileTimes, Metadata, Permissions},
     io::{ErrorKind, Write},
-    os::unix::fs::MetadataExt,
+    os::unix::fs::{MetadataExt, PermissionsExt},
     path::{Path, PathBuf},
 };
 
@@ -15,7 +15,7 @@ use super::{
     Checkout, Error, Snapshot, SnapshotRequest, TaskBranch, Worktree, WorktreeSpec,
     checkpoint::{Author, commit_tree},
     git::LONG,
-    io_error,
+    io_error, keep_owner,
     restore::remove_tree_or_file,
     snapshot::SUBJECT,
     staging::{paths, shown},
@@ -340,8 +340,27 @@ impl Worktree {
             git.call(["checkout-index", "-f", "-u", "-z", "--stdin"]).limit(LONG).input(input.collect()).run()?;
         }
         given.torn = self.linked(&of_task);
+        let stood = of_task.iter().filter_map(|path| Some((path, self.path().join(path).symlink_metadata().ok()?)));
+        let stood: Vec<_> = stood.filter(|(_, found)| found.is_file()).collect();
         git.call(["read-tree", "-m", "-u", &tip.0, to]).limit(LONG).run()?;
+        for (path, was) in stood {
+            self.keep_mode(path, &was)?;
+        }
         Ok(given)
+    }
+
+    /// Gives a file that was written anew owner and mode of the one that stood there, save whether it may be run: that is
+    /// git's to say.
+    fn keep_mode(&self, path: &Path, was: &Metadata) -> Result<(), Error> {
+        let place = self.path().join(path);
+        let Some(found) = place.symlink_metadata().ok().filter(Metadata::is_file) else { return Ok(()) };
+        let keep = || {
+            keep_owner(&File::open(&place)?, was)?;
+            let (old, new) = (was.permissions().mode() & 0o7777, found.permissions().mode() & 0o7777);
+            let same = (old & 0o100 == new & 0o100) && old != new;
+            if same { fs::set_permissions(&place, Permissions::from_mode(old)) } else { Ok(()) }
+        };
+        keep().map_err(io_error("set the mode of", &place))
     }
 
     /// Those of these files that have further names, which are torn apart where git writes them anew.

@@ -3,6 +3,7 @@
 //!
 //! - `v<N>.sql`: the whole log of every world in [`super::worlds`], rows as they are stored. The world's directory is
 //!   written as [`ROOT`].
+//! - `v<N>.shape.json`: the members of every event, and their types.
 //! - `v<N>.json`: what each task folded to when it was recorded.
 //! - `v<N>-<story>-<route>.bundle`: the commits of the tasks whose requests are compared.
 //! - `v<N>-requests.zst`: the bodies of their requests, one JSON document a line.
@@ -38,7 +39,7 @@ pub(super) fn directory() -> PathBuf {
 #[test]
 #[ignore = "writes what other tests read: to be run once for each version of the events"]
 fn this_version() {
-    let version = nisse::log::VERSION;
+    let version = nisse::log::EVENTS;
     let mut recorder = Recorder::default();
     let mut nth = 0;
     worlds::every(&mut nth, &mut |env| recorder.record(env));
@@ -63,6 +64,26 @@ fn this_version() {
     let packed = zstd::bulk::compress(requests.as_bytes(), 19).unwrap();
     fs::write(directory().join(format!("v{version}-requests.zst")), packed).unwrap();
     recorder.write(version);
+}
+
+/// The shape of today's events: their schema without the words.
+pub(super) fn shape() -> String {
+    fn without_words(value: &mut Value) {
+        match value {
+            Value::Object(members) => {
+                // a member of ours may be called so too; then it is a schema, not a text
+                if members.get("description").is_some_and(Value::is_string) {
+                    members.remove("description");
+                }
+                members.values_mut().for_each(without_words);
+            }
+            Value::Array(items) => items.iter_mut().for_each(without_words),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+        }
+    }
+    let mut schema = schemars::schema_for!(EventKind).to_value();
+    without_words(&mut schema);
+    format!("{schema:#}\n")
 }
 
 #[derive(Default)]
@@ -121,6 +142,7 @@ impl Recorder {
         let blobs: String = self.blobs.iter().map(|blob| format!("{blob}\n")).collect();
         let sql = format!("{}\nPRAGMA user_version = {version};\n{blobs}{}", self.schema, self.rows);
         fs::write(path("sql"), sql).unwrap();
+        fs::write(path("shape.json"), shape()).unwrap();
         let tasks: Vec<String> = self.tasks.iter().map(Value::to_string).collect();
         fs::write(path("json"), format!("[\n{}\n]\n", tasks.join(",\n"))).unwrap();
     }
