@@ -121,6 +121,20 @@ fn given_up_from_another_branch_the_checkout_is_left_as_it_is() {
     }
 }
 
+/// As one is that an older nisse began: it is not gone on with, and can be given up.
+#[test]
+fn without_its_mark_it_can_only_be_given_up() {
+    let (env, rests) = pending();
+    let task = text(&rests, "task");
+    fs::remove_dir_all(env.checkout.path().join(".git/nisse-in-place")).unwrap();
+    let gated = env.run(&["resume", "--json", task]).ends(6, "gated");
+    assert!(text(&gated, "cause").contains(&format!("nisse drop {task}")), "{gated}");
+    env.assert_discarded(&env.run(&["drop", "--json", task]).ends(0, "dropped"));
+    assert_eq!(env.checkout.git(&["symbolic-ref", "HEAD"]), "refs/heads/main");
+    assert_eq!(env.checkout.git(&["status", "--porcelain"]), "");
+    env.changed_paths();
+}
+
 /// The caller's branch may have moved meanwhile, or be gone: the checkout goes where it is by now.
 #[test]
 fn the_branch_is_checked_out_where_it_is_by_now() {

@@ -1,10 +1,11 @@
 //! Checkouts in which a task in place may not begin, and what it leaves of those in which it may.
 
-use std::{fs, os::unix::fs::PermissionsExt as _};
+use std::{fs, os::unix::fs::PermissionsExt as _, time::Duration};
 
+use rustix::process::Signal;
 use serde_json::json;
 
-use crate::support::{Checkout, Fingerprint, Step, TestEnvironment, Wire};
+use crate::support::{Checkout, Fingerprint, Script, Step, TestEnvironment, Wire, wait_until};
 
 fn write(path: &str, content: &str) -> Step {
     Step::call("write_file", json!({"path": path, "content": content}))
@@ -202,4 +203,46 @@ fn modes_are_kept_exactly_where_the_task_works() {
     let diff = env.checkout.git(&["diff", "--summary", "main", result["branch"].as_str().unwrap()]);
     assert_eq!(diff, "", "a mode changed");
     env.assert_checkout_unchanged();
+}
+
+/// Repositories inside that git ignores are neither entered nor moved, whenever nisse is killed.
+#[test]
+fn repositories_inside_stay_what_they_are_when_nisse_is_killed() {
+    for isolation in ["worktree", "in-place"] {
+        let scratch = tempfile::tempdir().unwrap();
+        let began = scratch.path().join("began");
+        let env = TestEnvironment::new(
+            Wire::Chat,
+            Script::ByHistory(vec![
+                write("made.txt", "made\n"),
+                write("pkgs/a/new.txt", "in2\n"),
+                Step::call("run_command", json!({"command": format!(": > {}; sleep 600", began.display())})),
+                Step::hand_back(),
+            ]),
+        );
+        env.checkout.write(".gitignore", "pkgs/\n").write("root.txt", "root\n").commit("base");
+        let inner = Checkout::new(&env.checkout.path().join("pkgs/a"));
+        inner.write("in.txt", "in\n").commit("inner");
+        inner.git(&["worktree", "add", "-q", "-b", "side", "../b"]);
+        let before = Fingerprint::of(&env.checkout.path().join("pkgs"));
+        env.person_will_change(".git/logs/HEAD").may_add("pkgs/a/new.txt");
+        let running = env.start(&["delegate", "--json", "--isolation", isolation, "Work."]);
+        assert!(wait_until(Duration::from_mins(2), || began.exists()), "the command did not begin");
+        running.signal(Signal::KILL);
+        env.finish(running);
+        let told = env.server.requests()[2].last_answers();
+        assert!(told[0].text.contains("not part of the branch"), "{told:?}");
+        let same = || {
+            let mut changes = before.changes(&Fingerprint::of(&env.checkout.path().join("pkgs")), &[]);
+            changes.retain(|change| !change.starts_with("a/new.txt"));
+            assert_eq!(changes, Vec::<String>::new(), "{isolation}");
+            assert_eq!(inner.git(&["-C", "../b", "status", "--porcelain"]), "");
+        };
+        same();
+        let gated = env.run(&["resume", "--json"]).ends(6, "gated");
+        let task = gated["task"].as_str().unwrap();
+        let result = env.run(&["resume", "--json", task, "--rollback"]).ends(0, "handback");
+        same();
+        assert_eq!(env.on_branch(&result, "made.txt").unwrap(), b"made\n");
+    }
 }

@@ -5,6 +5,7 @@ mod ends;
 mod ground;
 mod kinds;
 mod looks;
+mod older;
 mod races;
 mod refused;
 mod rollback;
