@@ -77,7 +77,7 @@ pub(super) async fn ask(journal: &mut Journal, env: &mut Env<'_>) -> Result<(), 
                 look = begin_look(journal, env)?;
             }
             let received = EventKind::ReplyReceived { request: number, turn: request.turn, reply };
-            journal.push(received).and_then(|_| journal.commit()).map_err(Error::from)
+            journal.push(received).and_then(|()| journal.commit()).map_err(Error::from)
         }
         Err(error) => failed(journal, env, number, &error),
     };

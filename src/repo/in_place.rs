@@ -109,16 +109,19 @@ impl Checkout {
             let why = format!("the task was begun on {}; `git switch` back there, and try again", place(base));
             return Err(Error::Refused { checkout: self.root().to_owned(), why });
         }
-        let commit = match &base.commit {
-            Some(commit) => commit.clone(),
-            None => {
-                let tree = self.git().call(["mktree"]).input(Vec::new()).line()?;
-                let author = Author { name: "nisse", email: "nisse@localhost", at_ms: request.at_ms };
-                let message = format!("{SUBJECT}\n\nNisse-Task: {}\n", request.task);
-                commit_tree(self.git(), &tree, &[], &message, &author)?
-            }
+        let commit = if let Some(commit) = &base.commit {
+            commit.clone()
+        } else {
+            let author = Author { name: "nisse", email: "nisse@localhost", at_ms: request.at_ms };
+            let message = format!("{SUBJECT}\n\nNisse-Task: {}\n", request.task);
+            commit_tree(self.git(), &self.no_files()?, &[], &message, &author)?
         };
         Ok(Snapshot { commit, dirty: false, notices: self.unknown_filters()?.into_iter().collect() })
+    }
+
+    /// The tree without entries.
+    fn no_files(&self) -> Result<String, Error> {
+        self.git().call(["mktree"]).input(Vec::new()).line()
     }
 
     /// Says that no task works here any more, where `task` did.
@@ -239,7 +242,7 @@ impl TaskBranch {
             let (commit, branch) = checkout.place_again(base)?;
             let to = match &commit {
                 Some(commit) => checkout.store().tree(commit)?,
-                None => checkout.git().call(["mktree"]).input(Vec::new()).line()?,
+                None => checkout.no_files()?,
             };
             given = Worktree::in_checkout(self.clone()).write_files(&tip, &to, at_ms)?;
             crash::point("back.files");
@@ -262,11 +265,11 @@ impl TaskBranch {
     /// ref; none where the snapshot is the base itself.
     pub fn keep_unfinished(&self, base: &Base, snapshot: &CommitId) -> Result<Option<String>, Error> {
         let store = self.checkout.store();
-        let dirty = match &base.commit {
-            Some(commit) => store.tree(commit)? != store.tree(snapshot)?,
-            None => !self.checkout.git().call(["ls-tree", &snapshot.0]).run()?.is_empty(),
+        let before = match &base.commit {
+            Some(commit) => store.tree(commit)?,
+            None => self.checkout.no_files()?,
         };
-        if !dirty {
+        if before == store.tree(snapshot)? {
             return Ok(None);
         }
         let name = format!("refs/nisse/found/{}/unfinished", self.task);

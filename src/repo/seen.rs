@@ -118,6 +118,7 @@ impl Worktree {
     }
 
     /// Whether one path looks as it did when all of the tree was in `commit`.
+    #[must_use]
     pub fn looks_same_at(&self, path: &str, commit: &CommitId) -> bool {
         let kept = self.memory.lock();
         let Some(seen) = kept.seen.as_ref().filter(|seen| seen.at == *commit) else { return false };
