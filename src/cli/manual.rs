@@ -64,8 +64,8 @@ Where it works:
   a command to run first (npm ci). --isolation in-place works in the checkout
   itself, for checkouts made for the job: one with unfinished work is refused
   (6), for nothing of yours is to be lost. It goes onto the task's branch, and
-  back when the task has ended, however it ends. Files that git ignores stay as
-  the task left them. One task at a time can.
+  back when the task has ended, however it ends. Files that git ignores stay
+  as the task left them. One task at a time can.
 
   What you change there while a task works is yours: before the next command,
   and before a file is written that you changed, the task waits for you (6).

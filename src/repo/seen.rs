@@ -17,7 +17,10 @@ use std::{
 };
 
 use super::{Error, Worktree, excludes};
-use crate::domain::id::{CommitId, Hash};
+use crate::domain::{
+    checkout::Isolation,
+    id::{CommitId, Hash},
+};
 
 /// Trees with more files are left to git, which need not look into ignored directories.
 const MOST: usize = 30_000;
@@ -103,10 +106,13 @@ impl Worktree {
     }
 
     /// The paths whose files differ from those of `commit`, as [`Self::changed_since`] gives them, and at once where all
-    /// looks as it did when all of it was in there.
+    /// looks as it did when all of it was in there. Of a checkout that somebody took off the task's branch, it is HEAD.
     pub fn differs_from(&self, commit: &CommitId) -> Result<Vec<String>, Error> {
         if self.looks_beside(commit) == Looks::Same {
             return Ok(Vec::new());
+        }
+        if self.branch().isolation == Isolation::InPlace && !self.branch().is_checked_out()? {
+            return Ok(vec!["HEAD".to_owned()]);
         }
         let seen = self.look();
         self.forget();
@@ -117,11 +123,11 @@ impl Worktree {
         Ok(changed)
     }
 
-    /// Whether one path looks as it did when all of the tree was in `commit`.
+    /// Whether one path looks as it did when all of the tree was in `commit`, and so does what git's answer depends on.
     #[must_use]
     pub fn looks_same_at(&self, path: &str, commit: &CommitId) -> bool {
-        let kept = self.memory.lock();
-        let Some(seen) = kept.seen.as_ref().filter(|seen| seen.at == *commit) else { return false };
+        let (kept, own) = (self.memory.lock(), self.own_stamps());
+        let Some(seen) = kept.seen.as_ref().filter(|seen| seen.at == *commit && seen.own == own) else { return false };
         match (seen.files.get(Path::new(path)), self.path().join(path).symlink_metadata()) {
             (Some(file), Ok(found)) => file.is(self.path(), Path::new(path), stamp(&found)),
             (None, Err(error)) => error.kind() == std::io::ErrorKind::NotFound,

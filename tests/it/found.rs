@@ -9,7 +9,7 @@ use std::{
 
 use serde_json::{Value, json};
 
-use crate::support::{Script, Step, TestEnvironment, Wire};
+use crate::support::{Checkout, Script, Step, TestEnvironment, Wire};
 
 const ISOLATIONS: [&str; 2] = ["worktree", "in-place"];
 
@@ -156,6 +156,30 @@ fn given_up_the_persons_files_are_theirs() {
             let found = env.checkout.git(&["for-each-ref", "--format=%(refname)", &format!("refs/nisse/found/{task}")]);
             assert_eq!(env.checkout.file_at(&found, "mine.txt").unwrap(), b"mine\n");
         }
+    }
+}
+
+/// Whoever takes the checkout off the task's branch while it works has it: nothing is written there, HEAD stays theirs.
+#[test]
+fn a_checkout_taken_off_the_tasks_branch_is_the_persons() {
+    for next in [command("echo ran > ran.txt"), write("c.txt", "c\n"), Step::hand_back()] {
+        let place = Place::default();
+        let there = place.clone();
+        let switches = move || {
+            let git = Checkout::existing(&there.path());
+            git.git(&["switch", "--quiet", "main"]);
+        };
+        let steps = vec![write("b.txt", "b\n"), next.before(switches), Step::hand_back()];
+        let env = TestEnvironment::new(Wire::Chat, Script::ByHistory(steps));
+        place.stands(&env, "in-place");
+        let gated = env.delegate(&["--isolation", "in-place"], "Make b.txt.").ends(6, "gated");
+        assert!(text(&gated, "cause").contains("git switch"), "{gated}");
+        assert_eq!(env.checkout.git(&["symbolic-ref", "--short", "HEAD"]), "main");
+        assert_eq!(env.checkout.git(&["status", "--porcelain"]), "");
+        env.checkout.git(&["switch", "--quiet", text(&gated, "branch")]);
+        let result = env.run(&["resume", "--json", text(&gated, "task")]).ends(0, "handback");
+        assert_eq!(env.on_branch(&result, "b.txt").unwrap(), b"b\n");
+        env.changed_paths();
     }
 }
 
