@@ -30,7 +30,7 @@ pub(super) async fn prepare(journal: &mut Journal, env: &mut Env<'_>) -> Result<
     };
     let snapshot = match started.isolation {
         Isolation::Worktree => env.checkout.snapshot(&request)?,
-        Isolation::InPlace => switch::start(env, task, &request)?,
+        Isolation::InPlace => env.checkout.start_in_place(&request)?,
     };
     crash::point("prepare.snapshot");
     let (worktree, switched) = match started.isolation {

@@ -11,20 +11,14 @@ use crate::{
     domain::{
         checkout::Isolation,
         event::EventKind,
-        globs::PathGlobs,
         id::{CommitId, IntentId},
         intent::{Intent, IntentKind, Status, Way},
         outcome::End,
         task::Task,
     },
     log::{Journal, crash},
-    repo::{self, GivenBack, Snapshot, SnapshotRequest, Worktree},
+    repo::{self, GivenBack, Snapshot, Worktree},
 };
-
-/// Where the task begins, if the checkout is clean.
-pub(super) fn start(env: &Env<'_>, task: &Task, request: &SnapshotRequest<'_>) -> Result<Snapshot, Error> {
-    Ok(env.checkout.start_in_place(request, &PathGlobs::denying(&task.started.deny)?)?)
-}
 
 /// Puts the checkout onto the task's branch. The intent is settled when the worktree is ready.
 pub(super) fn there(journal: &mut Journal, env: &Env<'_>, snapshot: &Snapshot) -> Result<(Worktree, IntentId), Error> {

@@ -137,7 +137,7 @@ fn kind(error: &commands::Error) -> (&'static str, u8) {
         commands::Error::Unpriced { .. } => ("unknown_price", CONFIGURATION),
         commands::Error::BranchTaken { .. } => ("branch_taken", CONFIGURATION),
         commands::Error::BranchName { .. } => ("bad_branch_name", CONFIGURATION),
-        commands::Error::WorktreeInside { .. } | commands::Error::Globs(_) => ("bad_setting", CONFIGURATION),
+        commands::Error::WorktreeInside { .. } => ("bad_setting", CONFIGURATION),
         commands::Error::BaseInPlace => ("usage", CONFIGURATION),
         commands::Error::Log(error) => log_kind(error),
         commands::Error::NoLog { .. }
@@ -266,7 +266,6 @@ fn causes(error: &commands::Error) -> Vec<String> {
         | commands::Error::BranchName { .. }
         | commands::Error::WorktreeInside { .. }
         | commands::Error::BaseInPlace
-        | commands::Error::Globs(_)
         | commands::Error::Log(_)
         | commands::Error::NoLog { .. }
         | commands::Error::Cut { .. }

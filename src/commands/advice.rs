@@ -32,7 +32,6 @@ pub fn advice(error: &Error) -> Option<String> {
         Error::BranchTaken { .. } => Some("name another with --branch, or leave it out".to_owned()),
         Error::BranchName { .. } => Some("see `git help check-ref-format`, or leave --branch out".to_owned()),
         Error::WorktreeInside { .. } => Some("name a directory outside, such as \"..\"".to_owned()),
-        Error::Globs(_) => Some("correct files.deny".to_owned()),
         Error::BaseInPlace => Some("leave one of the two out".to_owned()),
         Error::Log(error) => Some(on_log(error).to_owned()),
         Error::NoLog { .. } | Error::Write { .. } => {

@@ -223,7 +223,6 @@ async fn connect(settings: &Settings, environment: &Environment, checks: &mut Ve
                 | Error::BranchName { .. }
                 | Error::WorktreeInside { .. }
                 | Error::BaseInPlace
-                | Error::Globs(_)
                 | Error::Log(_)
                 | Error::NoLog { .. }
                 | Error::Cut { .. }

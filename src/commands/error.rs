@@ -5,14 +5,7 @@
 use std::path::PathBuf;
 
 use super::{brief, proxy::BadRole, settings};
-use crate::{
-    adapters::litellm,
-    agent,
-    domain::{globs, id::TaskId},
-    log,
-    ports::llm,
-    repo,
-};
+use crate::{adapters::litellm, agent, domain::id::TaskId, log, ports::llm, repo};
 
 /// Why a use case could not be carried out.
 #[derive(Debug, thiserror::Error)]
@@ -72,9 +65,6 @@ pub enum Error {
     /// A task in place starts from the checkout as it is.
     #[error("--base names another start than the checkout, and a task in place starts from the checkout as it is")]
     BaseInPlace,
-    /// A denied glob that is none.
-    #[error(transparent)]
-    Globs(#[from] globs::Error),
     /// The log.
     #[error(transparent)]
     Log(#[from] log::Error),

@@ -17,5 +17,6 @@ pub mod result;
 pub mod resume;
 pub mod run;
 pub mod settings;
+pub mod tidy;
 
 pub use self::{advice::advice, error::Error};

@@ -13,10 +13,10 @@ use super::{
     settings::{self, Environment, Flags, Settings, state_dir},
 };
 use crate::{
-    domain::id::TaskId,
+    domain::{event::TaskStarted, id::TaskId},
     log::{self, Access, Log},
     ports::clock::Clock,
-    repo::{self, Checkout},
+    repo::{self, Checkout, NeverStaged},
 };
 
 /// A command's surroundings: its settings, its environment, and the checkout if there is one.
@@ -48,7 +48,6 @@ impl Opened {
     }
 
     fn with(environment: Environment, settings: Settings, path: &Path, checkout: Option<Checkout>) -> Self {
-        let checkout = checkout.map(|checkout| checkout.keeping_out(&settings.state_dir.value));
         Self {
             next_id: Cell::new(settings.pins.first_id),
             clock: settings.pins.clock(),
@@ -72,7 +71,13 @@ impl Opened {
 
     /// The checkout that a task was begun in.
     pub fn checkout_at(&self, path: &Path) -> Result<Checkout, Error> {
-        Ok(Checkout::open(path, &for_git(&self.environment))?.keeping_out(self.state_dir()))
+        Ok(Checkout::open(path, &for_git(&self.environment))?)
+    }
+
+    /// The checkout as a task sees it: with the content filters of its beginning, and without what no branch is to hold.
+    pub fn for_task(&self, checkout: &Checkout, started: &TaskStarted) -> Result<Checkout, Error> {
+        let rules = NeverStaged::new(&started.deny, self.state_dir(), started.base.commit.as_ref())?;
+        Ok(checkout.clone().with_filters(&started.filters).never_staging(rules))
     }
 
     /// The state directory.

@@ -5,7 +5,6 @@ use std::{
     collections::HashSet,
     fs,
     io::Write,
-    os::unix::ffi::OsStrExt as _,
     path::{Path, PathBuf},
 };
 
@@ -21,24 +20,29 @@ use crate::domain::{checkout::Isolation, id::CommitId};
 const FILE: &str = "nisse-ignored";
 
 impl Worktree {
-    /// Notes what is untracked now and ignored; in a checkout all that is untracked: nothing of the task's is there yet.
-    pub fn set_aside(&self) -> Result<(), Error> {
-        let (path, git) = (self.noted(), self.git()?);
-        let mut noted = ignored_files(&git)?;
-        if self.branch().isolation == Isolation::InPlace {
-            let changes = Staging { git: &git, root: self.path(), index: None }.changes()?.without(self.kept_out());
-            let there = changes.untracked.iter().chain(&changes.artefacts);
-            noted.extend(there.flat_map(|path| [path.as_os_str().as_bytes(), b"\0"].concat()));
+    /// Notes what is no part of the branch now; `fresh`: only git has put files there, so that nothing is.
+    pub fn set_aside(&self, fresh: bool) -> Result<(), Error> {
+        let path = self.noted();
+        let mut noted = Vec::new();
+        if !fresh || self.branch().isolation == Isolation::InPlace {
+            let git = self.git()?;
+            noted = ignored_files(&git)?;
+            let artefacts = self.changes(&git, None)?.artefacts;
+            for path in self.left_out()?.iter().chain(&artefacts) {
+                noted.extend_from_slice(path.as_os_str().as_encoded_bytes());
+                noted.push(0);
+            }
         }
         // not there after a crash, there is no worktree that stands either
         fs::File::create(&path).and_then(|mut file| file.write_all(&noted)).map_err(io_error("write", &path))
     }
 
-    /// What the task made that git ignores, and that is no build artefact: files, and directories that hold nothing else,
-    /// with a slash behind.
+    /// What the task made that is no part of its branch, since git ignores it or it is never staged, and that is no build
+    /// artefact: files, and directories that hold nothing else, with a slash behind.
     pub fn ignored_work(&self) -> Result<Vec<String>, Error> {
         let noted = ignored_files(&self.git()?)?;
         let aside = self.aside()?;
+        let left = self.left_out()?;
         let of_task = |path: &PathBuf| {
             // of a directory, whatever is in it
             let within =
@@ -46,7 +50,7 @@ impl Worktree {
             !aside.holds(path) && !excludes::artefact(self.path(), &within)
         };
         let noted = paths(noted.split(|byte| *byte == 0).filter(|path| !path.is_empty()).map(<[u8]>::to_vec).collect());
-        let mut work: Vec<&PathBuf> = noted.iter().filter(|path| of_task(path)).collect();
+        let mut work: Vec<&PathBuf> = noted.iter().filter(|path| of_task(path)).chain(&left).collect();
         work.sort_unstable();
         // git names what lies in such a directory too
         work.dedup_by(|path, above| path.starts_with(above));
@@ -73,32 +77,28 @@ impl Worktree {
         }
     }
 
-    /// What is never part of the task, relative to its directory.
+    /// Where the state directory lies below the worktree, if it does.
     pub(super) fn kept_out(&self) -> Option<&Path> {
-        match self.branch().isolation {
-            Isolation::Worktree => None,
-            Isolation::InPlace => self.checkout().kept_out(),
-        }
+        self.checkout().rules().state_below(self.path())
     }
 
-    /// Takes what is set aside out of an index above `commit`, where a command staged it; the files stay.
+    /// Takes what is set aside, and what is never staged, out of an index above `commit`, where a command staged it; the
+    /// files stay.
     pub(super) fn unstage_aside(&self, git: &Git, commit: &CommitId) -> Result<(), Error> {
-        let aside = self.aside()?;
-        if aside.0.is_empty() {
-            return Ok(());
-        }
         let call = git.call(["diff-index", "-z", "--cached", "--name-only", "--diff-filter=A", "--no-renames"]);
-        let mut staged = paths(call.args([commit.0.as_str(), "--"]).limit(LONG).parts()?);
-        staged.retain(|path| aside.holds(path));
+        let added = paths(call.args([commit.0.as_str(), "--"]).limit(LONG).parts()?);
+        let staged = self.wrongly_staged(git, added)?;
         Staging { git, root: self.path(), index: None }.remove(&staged)
     }
 
-    /// What differs from an index, without what is set aside and what is kept out.
+    /// What differs from an index, without what is set aside; what is never staged is told apart.
     pub(super) fn changes(&self, git: &Git, index: Option<&Path>) -> Result<Changes, Error> {
-        let mut changes = Staging { git, root: self.path(), index }.changes()?.without(self.kept_out());
+        let staging = Staging { git, root: self.path(), index };
+        let mut changes = staging.changes()?;
         let aside = self.aside()?;
         changes.untracked.retain(|path| !aside.holds(path));
         changes.repositories.retain(|path| !aside.holds(path));
+        self.checkout().rules().take_out(&mut changes, &staging, &*self.store())?;
         Ok(changes)
     }
 }

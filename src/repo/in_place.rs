@@ -21,7 +21,6 @@ use super::{
 use crate::{
     domain::{
         checkout::Base,
-        globs::PathGlobs,
         id::{Hash, TaskId},
     },
     log::crash,
@@ -50,9 +49,8 @@ impl Checkout {
         read_line(&directory.join(TASK)).map(Some).ok_or_else(unknown)
     }
 
-    /// Refuses a checkout in which no task can work in place: another one does, or it holds unfinished work. Untracked
-    /// files that `spared` names are none.
-    pub fn refuse_in_place(&self, spared: &PathGlobs) -> Result<(), Error> {
+    /// Refuses a checkout in which no task can work in place: another one does, or it holds unfinished work.
+    pub fn refuse_in_place(&self) -> Result<(), Error> {
         let refused = |why: String| Err(Error::Refused { checkout: self.root().to_owned(), why });
         self.refuse_read_only(self.root())?;
         if let Some(task) = self.task_in_place()? {
@@ -63,13 +61,13 @@ impl Checkout {
         if self.has_split_index()? {
             return refused("its index is split; `git update-index --no-split-index` makes it whole".to_owned());
         }
-        if let Some(state) = self.kept_out()
+        if let Some(state) = self.rules().state_below(self.root())
             && !self.git().call(["ls-files", "-z", "--"]).args([state]).run()?.is_empty()
         {
             let why = "the state directory holds files that are tracked here; set NISSE_STATE_DIR to another one";
             return refused(why.to_owned());
         }
-        self.refuse_unclean(spared)
+        self.refuse_unclean()
     }
 
     fn has_split_index(&self) -> Result<bool, Error> {
@@ -84,9 +82,9 @@ impl Checkout {
     }
 
     /// Where a task begins that works in place: at HEAD, in a clean checkout.
-    pub fn start_in_place(&self, request: &SnapshotRequest<'_>, spared: &PathGlobs) -> Result<Snapshot, Error> {
+    pub fn start_in_place(&self, request: &SnapshotRequest<'_>) -> Result<Snapshot, Error> {
         self.ready()?;
-        self.refuse_in_place(spared)?;
+        self.refuse_in_place()?;
         let (base, now) = (request.base, self.base()?);
         if now.commit != base.commit {
             return Err(Error::HeadMoved { base: base.commit.clone(), head: now.commit });

@@ -15,12 +15,11 @@ use super::{
     store::{Program, Store as _},
     submodules::git_dir_of,
 };
-use crate::domain::globs::PathGlobs;
 
 impl Checkout {
     /// Refuses a checkout with unfinished work, and names it.
-    pub(super) fn refuse_unclean(&self, spared: &PathGlobs) -> Result<(), Error> {
-        let mut paths = self.unclean(spared)?;
+    pub(super) fn refuse_unclean(&self) -> Result<(), Error> {
+        let mut paths = self.unclean()?;
         // git status does not tell them; a checkpoint would take them
         paths.extend(self.hidden_edits()?);
         paths.sort_unstable();
@@ -28,14 +27,13 @@ impl Checkout {
         if paths.is_empty() { Ok(()) } else { Err(Error::Unclean { checkout: self.root().to_owned(), paths }) }
     }
 
-    fn unclean(&self, spared: &PathGlobs) -> Result<Vec<String>, Error> {
+    fn unclean(&self) -> Result<Vec<String>, Error> {
         let found = status(self.git())?;
+        let untracked: Vec<_> = found.iter().filter(|one| one.untracked).map(|one| one.path.clone()).collect();
+        let never = self.rules().sort(self.git(), self.root(), &*self.store(), &untracked)?;
         let counts = |one: &Shown| {
-            let is_spared = || {
-                excludes::artefact(self.root(), &one.path)
-                    || spared.matches(&shown(&one.path))
-                    || self.kept_out().is_some_and(|kept_out| one.path.starts_with(kept_out))
-            };
+            let is_spared =
+                || excludes::artefact(self.root(), &one.path) || never.iter().any(|left| left.path == one.path);
             !(one.untracked && is_spared())
         };
         let mut paths: Vec<_> = found.iter().filter(|one| counts(one)).map(|one| shown(&one.path)).collect();
