@@ -17,7 +17,7 @@ use crate::{
     agent::place::spec,
     domain::{apply::Standing, id::TaskId, outcome::End, task::Task},
     log::{Log, crash},
-    repo::{Checkout, IN_PLACE_REFS, TaskBranch, TaskRef, WorktreeSpec},
+    repo::{Checkout, TaskBranch, TaskRef, WorktreeSpec},
 };
 
 /// How long refs of settled tasks are kept, other than those of their turns: 30 days, in milliseconds.
@@ -65,6 +65,7 @@ enum Removal {
     Branch(WorktreeSpec),
     Ref(TaskRef),
     Lock(TaskId),
+    InPlace(TaskId),
     /// The task owes it: going on with it is what removes it.
     Owed(TaskId),
 }
@@ -129,6 +130,7 @@ pub fn look(log: &Log, checkout: &Checkout, keep: KeepTurns, now_ms: u64) -> Res
     for one in checkout.task_refs()? {
         found.extend(judge_ref(&mut known, checkout, one, keep, now_ms)?);
     }
+    found.extend(judge_in_place(&mut known, checkout)?);
     for id in log.locks() {
         let lock = |state, why: &str, remove| Leftover {
             kind: "lock",
@@ -159,6 +161,7 @@ pub fn fix(log: &Log, checkout: &Checkout, found: Vec<Leftover>) -> Vec<Leftover
             Removal::Branch(spec) => checkout.remove_branch(spec).map_err(Error::from),
             Removal::Ref(found) => checkout.remove_ref(found).map_err(Error::from),
             Removal::Lock(id) => log.remove_lock(*id).map_err(Error::from),
+            Removal::InPlace(id) => checkout.forget_in_place(*id).map_err(Error::from),
         };
         match done {
             Ok(()) => {
@@ -180,7 +183,12 @@ pub fn fix(log: &Log, checkout: &Checkout, found: Vec<Leftover>) -> Vec<Leftover
 pub fn owing(found: &[Leftover]) -> Vec<TaskId> {
     let owed = |one: &Leftover| match one.remove {
         Removal::Owed(id) => Some(id),
-        Removal::Never | Removal::Worktree(_) | Removal::Branch(_) | Removal::Ref(_) | Removal::Lock(_) => None,
+        Removal::Never
+        | Removal::Worktree(_)
+        | Removal::Branch(_)
+        | Removal::Ref(_)
+        | Removal::Lock(_)
+        | Removal::InPlace(_) => None,
     };
     found.iter().filter_map(owed).collect()
 }
@@ -287,6 +295,23 @@ fn judge_worktree(
     }
 }
 
+/// What says that a task works in the checkout itself.
+fn judge_in_place(known: &mut Known<'_>, checkout: &Checkout) -> Result<Option<Leftover>, Error> {
+    let Some(named) = checkout.task_in_place()? else { return Ok(None) };
+    let id = named.parse().ok();
+    let leftover = |state, why: &str, remove| {
+        let name = "the mark of a task in place".to_owned();
+        Ok(Some(Leftover { kind: "lock", name, task: id, state, why: why.to_owned(), remove }))
+    };
+    let foreign = || leftover(State::Foreign, "this log does not hold its task", Removal::Never);
+    let Some(id) = id else { return foreign() };
+    match known.owner(id) {
+        Owner::Foreign => foreign(),
+        Owner::Unreadable | Owner::InUse => Ok(None),
+        Owner::Settled(..) => leftover(State::Dead, "the task that worked in place has ended", Removal::InPlace(id)),
+    }
+}
+
 fn judge_ref(
     known: &mut Known<'_>,
     checkout: &Checkout,
@@ -297,7 +322,6 @@ fn judge_ref(
     let branch = found.name.strip_prefix("refs/heads/").map(str::to_owned);
     let id = match &branch {
         Some(branch) => known.branches.get(branch).copied(),
-        None if found.name.starts_with(IN_PLACE_REFS) => checkout.task_of_commit(&found.commit)?,
         None => task_of(&found.name),
     };
     let kind = if branch.is_some() { "branch" } else { "ref" };
@@ -311,9 +335,6 @@ fn judge_ref(
         Owner::Unreadable | Owner::InUse => return Ok(None),
         Owner::Settled(task, last_ms) => (task, *last_ms),
     };
-    if found.name.starts_with(IN_PLACE_REFS) {
-        return leftover(State::Dead, "the task that worked in place has ended".to_owned(), Removal::Ref(found));
-    }
     if branch.is_none() {
         let kept_ms = kept_ms(&found.name, keep);
         return if now_ms.saturating_sub(last_ms) >= kept_ms {

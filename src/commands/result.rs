@@ -232,6 +232,9 @@ fn notices(task: &Task, outcome: &Outcome, discard: Option<Status>) -> Vec<Strin
             task.started.branch, task.id
         ));
     }
+    if task.gave_back().is_some() {
+        notices.push("files that git ignores stay in the checkout as the task left them".to_owned());
+    }
     if let Some(paths) = task.left_out.as_ref().filter(|_| task.ended.is_some()) {
         notices.push(left_out(paths));
     }

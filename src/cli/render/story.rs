@@ -116,6 +116,7 @@ pub fn lines(event: &Event) -> Vec<String> {
         EventKind::Recovered { cause, .. } | EventKind::IntentSettled { cause: Some(cause), .. } => {
             vec![format!("looked: {cause}")]
         }
+        EventKind::FilesChanged { paths } => vec![format!("changed, and by no call: {}", paths.join(", "))],
         EventKind::WorktreeRepaired { what } => {
             vec![format!("something had changed the worktree's {}: put back", what.join(" and "))]
         }
