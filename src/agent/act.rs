@@ -7,6 +7,7 @@ use std::time::Duration;
 use super::{
     Error,
     env::{Answered, Env, head, time_left},
+    repository,
     tools::{self, Edit, FileRules, Look, PlannedEdit, RunCommand, Tool},
 };
 use crate::{
@@ -134,6 +135,7 @@ async fn run(journal: &mut Journal, env: &Env<'_>, id: &CallId, asked: &RunComma
         Some(Err(error @ (host::Error::Changed { .. } | host::Error::Io { .. }))) => return Err(error.into()),
         None => (ResultStatus::Failed, "The person asked to stop while the command ran; it was ended.".to_owned()),
     };
+    repository::see_to(journal, env)?;
     let checkpoint = checkpoint(journal, env, intent, id, None)?;
     env.answer(journal, id, Answered { status, content, checkpoint, seen: None })?;
     journal.push(EventKind::IntentSettled { intent })?;

@@ -53,7 +53,7 @@ pub(super) async fn roll_call_back(
     call: &CallId,
 ) -> Result<(), Error> {
     let TakenBack::Done(kept) = take_back(journal, env).await? else { return Ok(()) };
-    let text = "Interrupted: nisse was cut off while this ran, and it is not known how far it came. The person decided \
+    let text = "Interrupted: how this ended was not recorded, and it is not known how far it came. The person decided \
                 that the files go back to what they were before it. Nothing of it is left in the tracked files.";
     env.answer(journal, call, Answered::new(ResultStatus::Failed, text))?;
     abandoned(journal, intent, "rolled back, as the person decided")?;
@@ -74,7 +74,7 @@ pub(super) fn keep_call(
 ) -> Result<(), Error> {
     let checkpoint = act::checkpoint(journal, env, intent, call, None)?;
     let content =
-        "Interrupted: nisse was cut off while this ran, and it is not known how far it came. The person decided \
+        "Interrupted: how this ended was not recorded, and it is not known how far it came. The person decided \
                    to keep what it left: look at the files before you go on."
             .to_owned();
     env.answer(journal, call, Answered { status: ResultStatus::Failed, content, checkpoint, seen: None })?;

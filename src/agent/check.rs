@@ -8,6 +8,7 @@ use std::time::Duration;
 use super::{
     Error, act,
     env::{Answered, Env, head, time_left},
+    repository,
 };
 use crate::{
     domain::{
@@ -94,6 +95,7 @@ async fn run_all(journal: &mut Journal, env: &Env<'_>, id: &CallId, commands: &[
             ran = env.host.run(&command) => Some(ran?),
             () = env.stop.wait() => None,
         };
+        repository::see_to(journal, env)?;
         let Some(output) = ran else {
             return Ok(Answered::new(
                 ResultStatus::NotRun,

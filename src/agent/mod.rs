@@ -13,6 +13,7 @@ mod nudge;
 pub mod place;
 mod prepare;
 mod recover;
+mod repository;
 pub mod roles;
 mod settle;
 mod switch;

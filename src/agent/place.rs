@@ -4,7 +4,7 @@ use std::{path::PathBuf, time::Duration};
 
 use super::{
     Error,
-    env::{Env, time_left},
+    env::{Env, record_repairs, time_left},
 };
 use crate::{
     domain::{checkout::Isolation, event::EventKind, globs::PathGlobs, id::CommitId, task::Task},
@@ -69,6 +69,8 @@ pub(super) async fn furnish(
         if !setup(journal, env, &line).await? {
             return Ok(Furnished::Stopped);
         }
+        worktree.take_in(at)?;
+        record_repairs(journal, worktree)?;
         crash::point("setup.ran");
         notices.extend(clear_up(journal.task(), journal.clock().civil_ms(), worktree, at)?);
         crash::point("prepare.setup");

@@ -12,7 +12,7 @@ use crate::{
         checkout::Isolation,
         event::EventKind,
         gate::Answer,
-        id::{Hash, IntentId},
+        id::{CommitId, Hash, IntentId},
         intent::{Intent, IntentKind, Way},
         next::Recovery,
         outcome::{Pause, one_line},
@@ -86,12 +86,9 @@ async fn recover_intent(journal: &mut Journal, env: &mut Env<'_>, intent: &Inten
             }
         }
         IntentKind::Command { command, .. } => {
-            let changed = match answered::standing(journal.task(), env.checkout)? {
-                Some(standing) => standing.changed_since(&head(journal.task())?)?,
-                None => Vec::new(),
-            };
-            let left = if changed.is_empty() { String::new() } else { format!("; changed: {}", named(&changed)) };
-            let cause = format!("it is not known how far this command came before nisse died: {command}{left}");
+            let left = left_by_command(journal, env)?;
+            let cause =
+                format!("how this command ended was not recorded, so it is not known how far it came: {command}{left}");
             gate(journal, env, &cause)
         }
         IntentKind::Check { .. } => {
@@ -116,10 +113,7 @@ async fn recover_intent(journal: &mut Journal, env: &mut Env<'_>, intent: &Inten
             env.worktree()?.squash_apply(from, to)?;
             settled(journal, id)
         }
-        IntentKind::Discard { tip, .. } => {
-            let done = place::branch(journal.task(), env, tip)?.discard(tip);
-            after_completion(journal, id, "discard", done)
-        }
+        IntentKind::Discard { tip, .. } => discard(journal, env, id, tip),
         IntentKind::CheckoutSwitch { way: Way::Back { .. }, kept, snapshot } => {
             switch::give_back(journal, env, kept, snapshot)?;
             settled(journal, id)
@@ -140,6 +134,31 @@ async fn recover_intent(journal: &mut Journal, env: &mut Env<'_>, intent: &Inten
             }
         }
     }
+}
+
+/// What a command left that nobody saw the end of, in words that go on from its name.
+fn left_by_command(journal: &mut Journal, env: &Env<'_>) -> Result<String, Error> {
+    let head = head(journal.task())?;
+    let Some(standing) = answered::standing(journal.task(), env.checkout)? else { return Ok(String::new()) };
+    let changed = standing.changed_since(&head)?;
+    record_repairs(journal, &standing)?;
+    let mut left = if changed.is_empty() { String::new() } else { format!("; changed: {}", named(&changed)) };
+    match standing.tip()? {
+        Some(tip) if tip == head => {}
+        Some(tip) => left += &format!("; its branch is at {}, and was at {}", tip.short(), head.short()),
+        None => left += "; its branch is gone",
+    }
+    Ok(left)
+}
+
+/// Carries out a discard that was opened.
+pub(super) fn discard(journal: &mut Journal, env: &Env<'_>, intent: IntentId, tip: &CommitId) -> Result<(), Error> {
+    let done = place::branch(journal.task(), env, tip)?.discard(tip);
+    if let Ok(Some(kept)) = &done {
+        let cause = format!("the branch had been moved when it was discarded; what was found there is kept at {kept}");
+        journal.push(EventKind::Recovered { cause, checkpoint: None })?;
+    }
+    after_completion(journal, intent, "discard", done.map(drop))
 }
 
 /// A discard or a clean-up is tried once a run; if it fails it changes no outcome, but stays pending, with its reason in
@@ -198,7 +217,19 @@ async fn stands(journal: &mut Journal, env: &mut Env<'_>) -> Result<bool, Error>
     let head = head(journal.task())?;
     let spec = place::spec(journal.task(), &head);
     let opened = match spec.isolation {
-        Isolation::Worktree => reopened(journal, env, &spec).await?,
+        Isolation::Worktree => {
+            let own = place::branch(journal.task(), env, &head)?;
+            if own.tip()?.is_none() && Worktree::open(env.checkout, &spec)?.is_none() {
+                if journal.task().answer() != Some(Answer::Keep) {
+                    let cause = format!("the branch {} and its worktree are gone", spec.branch);
+                    gate(journal, env, &cause)?;
+                    return Ok(false);
+                }
+                // nothing else is there to be kept
+                own.put_back(&head, "")?;
+            }
+            reopened(journal, env, &spec).await?
+        }
         Isolation::InPlace => in_place(journal, env, &spec)?,
     };
     let Some(opened) = opened else { return Ok(false) };
@@ -222,11 +253,18 @@ async fn stands(journal: &mut Journal, env: &mut Env<'_>) -> Result<bool, Error>
             | IntentKind::Land(_)
             | IntentKind::PutBack { .. } => false,
         });
-    if tip.as_ref() == Some(&head) || beyond {
+    // a check is run again from what the log says, and what a person keeps is the files
+    let taken_in = task.answer() == Some(Answer::Keep)
+        || task.pending_intents().any(|intent| matches!(intent.kind, IntentKind::Check { .. }));
+    if !beyond && taken_in {
+        opened.take_in(&head)?;
+        record_repairs(journal, &opened)?;
+    }
+    if tip.as_ref() == Some(&head) || beyond || taken_in {
         env.worktree = Some(opened);
         return Ok(true);
     }
-    let branch = task.started.branch.clone();
+    let branch = spec.branch;
     let where_it_is = tip.map_or_else(|| "gone".to_owned(), |tip| format!("at {}", tip.short()));
     gate(journal, env, &format!("the branch {branch} is {where_it_is}, and the log says {}", head.short()))?;
     Ok(false)

@@ -127,8 +127,7 @@ fn discard(journal: &mut Journal, env: &Env<'_>, end: &End, cause: &str) -> Resu
     let intent =
         act::open(journal, IntentKind::Discard { tip: tip.clone(), end: end.clone(), cause: cause.to_owned() })?;
     crash::point("discard.opened");
-    let done = place::branch(journal.task(), env, &tip)?.discard(&tip);
-    recover::after_completion(journal, intent, "discard", done)
+    recover::discard(journal, env, intent, &tip)
 }
 
 /// Given up, it leaves nothing under its names, also where it never stood. What cannot be removed changes no outcome.
@@ -156,7 +155,6 @@ fn keep_all(journal: &Journal, env: &Env<'_>) -> Result<CommitId, Error> {
     if task.started.isolation == Isolation::Worktree
         && let Ok(Some(worktree)) = Worktree::open(env.checkout, &place::spec(task, &tip))
         && let Some(decision) = task.decision
-        && worktree.tip()?.as_ref() == Some(&tip)
     {
         worktree.keep_found(&tip, decision.seq, decision.at_ms)?;
         crash::point("drop.kept");

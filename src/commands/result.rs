@@ -225,6 +225,7 @@ fn notices(task: &Task, outcome: &Outcome, discard: Option<Status>) -> Vec<Strin
             paths.join(", ")
         ));
     }
+    notices.extend(task.changes.iter().map(ToString::to_string));
     notices.extend(who_answered(task));
     notices
 }

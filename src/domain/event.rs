@@ -13,6 +13,7 @@ use super::{
     message::Reply,
     model::{PinnedModel, Route, Usage},
     outcome::{End, Handback, Pause},
+    repository::RepositoryChange,
     role::Role,
     upstream::Trouble,
 };
@@ -172,6 +173,11 @@ pub enum EventKind {
     WorktreeRepaired {
         /// `.git`, the file of that name; `HEAD`.
         what: Vec<String>,
+    },
+    /// Something in the repository is not as it was before a command of the task, or as the task needs it.
+    RepositoryChanged {
+        /// What it is, and what became of it.
+        changes: Vec<RepositoryChange>,
     },
     /// A person decided how the task goes on, or that it does not.
     GateAnswered {

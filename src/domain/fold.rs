@@ -81,6 +81,7 @@ impl Task {
             unchanged_claims: 0,
             handback: None,
             uninspected: false,
+            changes: Vec::new(),
             left_out: None,
             decision: None,
             paused: None,
@@ -197,6 +198,7 @@ impl Task {
                 self.answer_taken();
                 self.paused = Some((*pause, cause.clone()));
             }
+            EventKind::RepositoryChanged { changes } => self.changes.extend_from_slice(changes),
             EventKind::LeftOut { paths } => self.left_out = Some(paths.clone()),
             EventKind::TaskEnded { end, cause } => self.ended = Some((end.clone(), cause.clone())),
         }

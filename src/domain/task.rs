@@ -11,6 +11,7 @@ use super::{
     message::{Call, Reply, Stop},
     outcome::{End, Handback, Outcome, Pause},
     phase::Phase,
+    repository::RepositoryChange,
     upstream::Trouble,
 };
 
@@ -63,6 +64,8 @@ pub struct Task {
     pub handback: Option<Handback>,
     /// A later process took over and has not looked at the worktree yet.
     pub uninspected: bool,
+    /// What was not as it should be in the repository, oldest first.
+    pub changes: Vec<RepositoryChange>,
     /// What goes with the worktree because git ignores it; none before the end is at hand.
     pub left_out: Option<Vec<String>>,
     /// What a person answered, until it has had its effect.

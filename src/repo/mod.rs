@@ -42,6 +42,7 @@ mod snapshot;
 mod staging;
 mod store;
 mod submodules;
+mod take_in;
 mod three_way;
 mod tie;
 pub mod workspace;

@@ -1,11 +1,11 @@
 //! What ties a worktree's directory to its branch: its `.git` file, and HEAD in its entry. A command can have written
 //! either, so both are compared before use and put back.
 
-use std::{fs, io::Write, os::unix::fs::PermissionsExt, sync::PoisonError};
+use std::sync::PoisonError;
 
 use super::{
-    Error, Worktree, io_error,
-    worktree::{read_file, read_line, remove_tree},
+    Error, Worktree,
+    worktree::{read_file, read_line, remove_tree, replace_file},
 };
 use crate::domain::checkout::Isolation;
 
@@ -21,7 +21,7 @@ impl Worktree {
         }
         let reference = format!("refs/heads/{}", self.branch().name);
         if self.symbolic_head()?.as_ref() != Some(&reference) {
-            self.git()?.call(["symbolic-ref", "HEAD", &reference]).run()?;
+            self.put_head_back(&reference)?;
             changed = true;
             self.repaired("HEAD");
         }
@@ -56,14 +56,7 @@ impl Worktree {
             if file.is_dir() && !file.is_symlink() {
                 remove_tree(&file)?;
             }
-            let put = || -> std::io::Result<()> {
-                let mut new = tempfile::NamedTempFile::new_in(self.path())?;
-                new.write_all(expected.as_bytes())?;
-                new.as_file().set_permissions(fs::Permissions::from_mode(0o644))?;
-                new.persist(&file)?;
-                Ok(())
-            };
-            put().map_err(io_error("put back", &file))?;
+            replace_file(&file, &expected)?;
             return Ok(true);
         }
         Ok(false)

@@ -26,6 +26,7 @@ use crate::{
     domain::{
         checkout::Isolation,
         id::{CommitId, TaskId},
+        repository::RepositoryChange,
     },
     log::crash,
 };
@@ -60,6 +61,7 @@ pub struct Worktree {
     git_dir: PathBuf,
     pub(super) memory: Memory,
     pub(super) repairs: Arc<Mutex<BTreeSet<&'static str>>>,
+    pub(super) changes: Arc<Mutex<Vec<RepositoryChange>>>,
 }
 
 impl Worktree {
@@ -90,15 +92,7 @@ impl Worktree {
 
     /// Marks a worktree that was made again as one that stands: from now on what is in it may be somebody's work.
     pub fn stands(&self) -> Result<(), Error> {
-        let lock = self.git_dir.join("locked");
-        let put = || -> std::io::Result<()> {
-            let mut new = tempfile::NamedTempFile::new_in(&self.git_dir)?;
-            writeln!(new, "{}", reason(self.branch.task))?;
-            new.as_file().sync_all()?;
-            new.persist(&lock)?;
-            Ok(())
-        };
-        put().map_err(io_error("write", &lock))
+        replace_file(&self.git_dir.join("locked"), &format!("{}\n", reason(self.branch.task)))
     }
 
     /// Finds the worktree again; none if it is gone, or was made again by half. Its git files are put back where something
@@ -121,7 +115,7 @@ impl Worktree {
     }
 
     fn at(branch: TaskBranch, git_dir: PathBuf) -> Self {
-        Self { branch, git_dir, repairs: Arc::default(), memory: Memory::default() }
+        Self { branch, git_dir, repairs: Arc::default(), changes: Arc::default(), memory: Memory::default() }
     }
 
     /// Its directory.
@@ -303,7 +297,7 @@ fn add_once(branch: &TaskBranch, reason: &str, options: &[&str], start: &str) ->
             let worktree = Worktree::at(branch.clone(), git_dir);
             worktree.verify()?;
             // as git was configured to make them
-            let _ = worktree.take_repairs();
+            let _ = (worktree.take_repairs(), worktree.take_changes());
             Ok(worktree)
         }
         None => Err(Error::Unreadable { action: "worktree".to_owned(), answer: "it made no entry".to_owned() }),
@@ -395,6 +389,20 @@ fn is_left_over(branch: &TaskBranch) -> bool {
     let tie = read_line(&branch.path.join(".git"));
     let tied = tie.and_then(|line| line.strip_prefix("gitdir: ").map(PathBuf::from));
     empty || tied.is_some_and(|to| to.starts_with(branch.checkout.common_dir().join("worktrees")))
+}
+
+/// Makes a file of git's hold this text, whole or not at all, durably.
+pub(super) fn replace_file(path: &Path, text: &str) -> Result<(), Error> {
+    let put = || -> std::io::Result<()> {
+        let mut new = tempfile::NamedTempFile::new_in(path.parent().unwrap_or(Path::new(".")))?;
+        new.write_all(text.as_bytes())?;
+        // as git makes them
+        new.as_file().set_permissions(fs::Permissions::from_mode(0o644))?;
+        new.as_file().sync_all()?;
+        new.persist(path)?;
+        Ok(())
+    };
+    put().map_err(io_error("write", path))
 }
 
 /// A small file's text; none if there is no such regular file (to read a pipe would take for ever).

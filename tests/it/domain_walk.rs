@@ -16,6 +16,7 @@ use nisse::{
         outcome::{End, Handback, Pause},
         phase,
         reasoning::Reasoning,
+        repository::RepositoryChange,
         role::{Role, RoleName, ToolName},
         task::Task,
         upstream::Trouble,
@@ -231,6 +232,13 @@ fn candidates(task: &Task, dice: &mut Dice<'_>) -> Vec<EventKind> {
         EventKind::TurnEnded { turn },
         EventKind::LeftOut { paths: vec!["x.log".to_owned()] },
         EventKind::WorktreeRepaired { what: vec!["HEAD".to_owned()] },
+        EventKind::RepositoryChanged {
+            changes: vec![RepositoryChange::BranchMoved {
+                branch: "nisse/x".to_owned(),
+                found: (dice.below(2) == 0).then(|| commit(3)),
+                kept: None,
+            }],
+        },
         EventKind::Recovered { cause: "c".to_owned(), checkpoint: (dice.below(3) == 0).then(|| commit(5)) },
         EventKind::GateAnswered { answer: dice.pick(&[Answer::Rollback, Answer::Keep, Answer::Keep, Answer::Drop]) },
         EventKind::TaskPaused { pause: dice.pick(&[Pause::Gated, Pause::Stopped]), cause: "c".to_owned() },
@@ -270,6 +278,7 @@ fn walk(choices: &[u8]) -> Vec<Event> {
                     | EventKind::Recovered { .. }
                     | EventKind::LeftOut { .. }
                     | EventKind::WorktreeRepaired { .. }
+                    | EventKind::RepositoryChanged { .. }
                     | EventKind::GateAnswered { .. }
             )
         };

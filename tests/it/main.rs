@@ -30,6 +30,7 @@ mod in_place;
 mod isolation;
 mod leftovers;
 mod loop_walk;
+mod own_git;
 mod patch;
 mod prefix;
 mod proxy;

@@ -199,6 +199,7 @@ fn told(event: &Event) -> Vec<String> {
         | EventKind::SetupRan { .. }
         | EventKind::CheckRan { .. }
         | EventKind::WorktreeRepaired { .. }
+        | EventKind::RepositoryChanged { .. }
         | EventKind::LeftOut { .. }
         | EventKind::Recovered { .. } => story::lines(event),
         EventKind::TaskStarted(_)

@@ -109,6 +109,7 @@ impl Status {
             | EventKind::EndingAccepted { .. }
             | EventKind::TurnEnded { .. }
             | EventKind::WorktreeRepaired { .. }
+            | EventKind::RepositoryChanged { .. }
             | EventKind::LeftOut { .. }
             | EventKind::Recovered { .. } => {}
         }

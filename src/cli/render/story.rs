@@ -114,6 +114,7 @@ pub fn lines(event: &Event) -> Vec<String> {
         EventKind::WorktreeRepaired { what } => {
             vec![format!("something had changed the worktree's {}: put back", what.join(" and "))]
         }
+        EventKind::RepositoryChanged { changes } => changes.iter().map(ToString::to_string).collect(),
         EventKind::LeftOut { paths } => {
             vec![format!("ignored by git, so no part of the branch, and gone with the worktree: {}", paths.join(", "))]
         }
