@@ -5,7 +5,7 @@
 use super::{
     Error, act, answered, apply,
     env::{Env, head, record_repairs},
-    place, switch,
+    place, repository, switch,
 };
 use crate::{
     domain::{
@@ -28,14 +28,15 @@ const MOST: usize = 10;
 /// Looks, decides, and records the verdict.
 pub(super) async fn recover(journal: &mut Journal, env: &mut Env<'_>, found: &Recovery) -> Result<(), Error> {
     match found {
-        Recovery::Worktree => worktree(journal, env).await,
+        Recovery::Worktree => worktree(journal, env).await?,
         Recovery::Intent(id) => {
             let Some(intent) = journal.task().intent(*id).cloned() else {
                 return Err(Error::Bug("an intent was to be recovered that was never opened"));
             };
-            recover_intent(journal, env, &intent).await
+            recover_intent(journal, env, &intent).await?;
         }
     }
+    repository::name_what_is_kept(journal, env)
 }
 
 async fn recover_intent(journal: &mut Journal, env: &mut Env<'_>, intent: &Intent) -> Result<(), Error> {

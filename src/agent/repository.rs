@@ -3,9 +3,10 @@
 use super::{
     Error,
     env::{Env, head, record_repairs},
+    place,
 };
 use crate::{
-    domain::{repository::RepositoryChange, task::Task},
+    domain::{event::EventKind, repository::RepositoryChange, task::Task},
     log::Journal,
 };
 
@@ -19,6 +20,19 @@ pub(super) fn see_to(journal: &mut Journal, env: &Env<'_>) -> Result<(), Error> 
     let worktree = env.worktree()?;
     worktree.take_in(&head(journal.task())?)?;
     record_repairs(journal, worktree)
+}
+
+/// Names what a process kept that was cut off before it could say so.
+pub(super) fn name_what_is_kept(journal: &mut Journal, env: &Env<'_>) -> Result<(), Error> {
+    let task = journal.task();
+    // whoever goes on with a task that rests looks again
+    let (Some(head), None) = (&task.head, &task.paused) else { return Ok(()) };
+    let mut changes = place::branch(task, env, head)?.kept_commits()?;
+    changes.retain(|kept| !task.changes.iter().any(|told| told.kept() == kept.kept()));
+    if !changes.is_empty() {
+        journal.push(EventKind::RepositoryChanged { changes })?;
+    }
+    Ok(())
 }
 
 /// The answer to a call, with what the model has to know of the repository and was not told yet.

@@ -37,6 +37,13 @@ pub enum RepositoryChange {
         /// The ref under which changes are kept that git had put aside for its end; none if there were none.
         kept: Option<String>,
     },
+    /// A commit that was found so is kept; that it was, is not told yet.
+    Kept {
+        /// The commit.
+        found: CommitId,
+        /// The ref.
+        kept: String,
+    },
 }
 
 impl RepositoryChange {
@@ -44,7 +51,18 @@ impl RepositoryChange {
     #[must_use]
     pub fn is_of_branch(&self) -> bool {
         match self {
-            Self::BranchMoved { .. } | Self::HeadMoved { .. } | Self::OperationEnded { .. } => true,
+            Self::BranchMoved { .. } | Self::HeadMoved { .. } | Self::OperationEnded { .. } | Self::Kept { .. } => true,
+        }
+    }
+
+    /// The ref under which something is kept.
+    #[must_use]
+    pub fn kept(&self) -> Option<&str> {
+        match self {
+            Self::BranchMoved { kept, .. } | Self::HeadMoved { kept, .. } | Self::OperationEnded { kept, .. } => {
+                kept.as_deref()
+            }
+            Self::Kept { kept, .. } => Some(kept),
         }
     }
 }
@@ -73,6 +91,13 @@ impl fmt::Display for RepositoryChange {
             Self::OperationEnded { operation, kept } => {
                 write!(f, "{operation} was left half done in the worktree, and was ended with the files as they are")?;
                 kept_at(f, kept.as_deref())
+            }
+            Self::Kept { found, kept } => {
+                write!(
+                    f,
+                    "branch or HEAD of the worktree had been moved; {} was found there, and is kept at {kept}",
+                    found.short()
+                )
             }
         }
     }

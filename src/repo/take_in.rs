@@ -9,7 +9,8 @@ use super::{
     Error, TaskBranch, Worktree,
     roll_back::found_as,
     store::Store,
-    worktree::{read_line, remove_tree, replace_file},
+    tie::replace_file,
+    worktree::{read_line, remove_tree},
 };
 use crate::{
     domain::{checkout::Isolation, id::CommitId, repository::RepositoryChange},
@@ -61,6 +62,9 @@ const BISECT_STATE: &[&str] = &[
 
 /// Those of them that are refs, which need not lie in files.
 const REFS: &[&str] = &["CHERRY_PICK_HEAD", "REVERT_HEAD", "REBASE_HEAD", "AUTO_MERGE", "BISECT_EXPECTED_REV"];
+
+/// What a commit is found as.
+const KEPT_AS: &[&str] = &["branch", "head", "autostash"];
 
 /// Where a rebase or a merge notes the changes that it put aside for its end.
 const AUTOSTASH: &[&str] = &["rebase-apply/autostash", "rebase-merge/autostash", "MERGE_AUTOSTASH"];
@@ -166,6 +170,15 @@ impl Worktree {
 }
 
 impl TaskBranch {
+    /// The commits that were found and are kept, with their refs.
+    pub fn kept_commits(&self) -> Result<Vec<RepositoryChange>, Error> {
+        let all = KEPT_AS.iter().map(|what| found_as(self.task, what, 1)).collect::<Vec<_>>();
+        let all: Vec<&str> = all.iter().map(String::as_str).collect();
+        let listed = self.checkout.store().references(&[&format!("refs/nisse/found/{}/", self.task)])?;
+        let listed = listed.into_iter().filter(|(name, _)| all.iter().any(|one| name.starts_with(one)));
+        Ok(listed.map(|(kept, found)| RepositoryChange::Kept { found, kept }).collect())
+    }
+
     /// Keeps a commit under a ref that says what it was found as, and gives the ref.
     pub(super) fn keep_commit(&self, what: &str, commit: &CommitId) -> Result<String, Error> {
         let store = self.checkout.store();

@@ -4,7 +4,7 @@ use std::{
     collections::BTreeSet,
     ffi::OsStr,
     fs,
-    io::{ErrorKind, Write},
+    io::ErrorKind,
     os::unix::{ffi::OsStrExt, fs::PermissionsExt},
     path::{Path, PathBuf},
     sync::{Arc, Mutex},
@@ -21,6 +21,7 @@ use super::{
     snapshot::is_snapshot_of,
     staging::{paths, shown},
     store::Store,
+    tie::{lost_entry, replace_file, tied_to},
 };
 use crate::{
     domain::{
@@ -99,7 +100,7 @@ impl Worktree {
     /// changed them, and locks that a killed git left in it are removed, so nothing of this task's may be at work in it.
     pub fn open(checkout: &Checkout, spec: &WorktreeSpec) -> Result<Option<Self>, Error> {
         let branch = TaskBranch::new(checkout, spec)?;
-        let Some(entry) = Entry::find(&branch)? else { return Ok(None) };
+        let Some(entry) = Entry::find(&branch)?.or_else(|| lost_entry(&branch)) else { return Ok(None) };
         let half_made = read_line(&entry.join("locked")) == Some(unfinished(branch.task));
         if half_made || !branch.path.symlink_metadata().is_ok_and(|found| found.is_dir()) {
             return Ok(None);
@@ -241,7 +242,7 @@ pub(super) fn registered(common_dir: &Path) -> Result<Vec<TaskWorktree>, Error> 
 }
 
 /// The words that a task's worktree is locked with.
-fn reason(task: TaskId) -> String {
+pub(super) fn reason(task: TaskId) -> String {
     format!("nisse {task}")
 }
 
@@ -386,23 +387,7 @@ pub(super) fn remove(branch: &TaskBranch) -> Result<(), Error> {
 /// Whether a directory without an entry is empty, or was a worktree of this repository.
 fn is_left_over(branch: &TaskBranch) -> bool {
     let empty = fs::read_dir(&branch.path).is_ok_and(|mut listing| listing.next().is_none());
-    let tie = read_line(&branch.path.join(".git"));
-    let tied = tie.and_then(|line| line.strip_prefix("gitdir: ").map(PathBuf::from));
-    empty || tied.is_some_and(|to| to.starts_with(branch.checkout.common_dir().join("worktrees")))
-}
-
-/// Makes a file of git's hold this text, whole or not at all, durably.
-pub(super) fn replace_file(path: &Path, text: &str) -> Result<(), Error> {
-    let put = || -> std::io::Result<()> {
-        let mut new = tempfile::NamedTempFile::new_in(path.parent().unwrap_or(Path::new(".")))?;
-        new.write_all(text.as_bytes())?;
-        // as git makes them
-        new.as_file().set_permissions(fs::Permissions::from_mode(0o644))?;
-        new.as_file().sync_all()?;
-        new.persist(path)?;
-        Ok(())
-    };
-    put().map_err(io_error("write", path))
+    empty || tied_to(branch).is_some_and(|to| to.starts_with(branch.checkout.common_dir().join("worktrees")))
 }
 
 /// A small file's text; none if there is no such regular file (to read a pipe would take for ever).

@@ -18,7 +18,7 @@ pub(crate) fn cut_in_a_command_with(wire: Wire, isolation: &str) -> (TestEnviron
 }
 
 /// The same with this command, in that isolation.
-fn cut_in(wire: Wire, isolation: &str, line: &str) -> (TestEnvironment, Value, tempfile::TempDir) {
+pub(crate) fn cut_in(wire: Wire, isolation: &str, line: &str) -> (TestEnvironment, Value, tempfile::TempDir) {
     let scratch = tempfile::tempdir().unwrap();
     let began = scratch.path().join("began");
     let line = format!("{line}; : > {}; sleep 600", began.display());

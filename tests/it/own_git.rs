@@ -1,7 +1,10 @@
 //! What a model does with git by itself never ends a task: its files are the work, branch and HEAD go back to where the
 //! task had them, and what was found there is kept.
 
-use std::time::Duration;
+use std::{
+    sync::atomic::{AtomicBool, Ordering},
+    time::Duration,
+};
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
@@ -138,8 +141,14 @@ fn disturbed(line: &str, in_command: bool) -> (TestEnvironment, String, tempfile
         let first = env.finish(running).json().remove(0);
         return (env, first["task"].as_str().unwrap().to_owned(), scratch);
     }
-    let limited = Step::error(429, &[("retry-after", "86400")], "throttling_error", "Rate limit exceeded.");
-    let env = TestEnvironment::new(Wire::Chat, vec![write(), limited, Step::hand_back()]);
+    let limited = || Step::error(429, &[("retry-after", "86400")], "throttling_error", "Rate limit exceeded.");
+    let asked = AtomicBool::new(false);
+    let script = Script::by_content(move |request| match request.replies() {
+        0 => write(),
+        _ if !asked.swap(true, Ordering::SeqCst) => limited(),
+        _ => Step::hand_back(),
+    });
+    let env = TestEnvironment::new(Wire::Chat, script);
     with_branches(&env);
     let rests = env.delegate(&[], "Do it.").ends(5, "interrupted");
     let line = format!("cd '{}'; {line}; echo c > c.txt", rests["worktree"].as_str().unwrap());

@@ -4,11 +4,11 @@ use std::fs;
 
 use super::{Case, resting};
 use crate::{
-    gates::cut_in_a_command_with,
+    gates::{cut_in, cut_in_a_command_with},
     support::{TestEnvironment, Wire},
 };
 
-pub(super) const POINTS: &[&[&str]] = &[ROLLED_BACK, DROPPED, NEVER_STOOD, UNDONE];
+pub(super) const POINTS: &[&[&str]] = &[TAKEN_IN, ROLLED_BACK, DROPPED, NEVER_STOOD, UNDONE];
 const KEPT: &[&str] =
     &["answer.recorded", "checkpoint.begun", "checkpoint.staged", "checkpoint.commit", "checkpoint.branch"];
 const ROLLED_BACK: &[&str] = &["answer.recorded", "roll_back.kept", "roll_back.branch", "roll_back.restored"];
@@ -24,6 +24,7 @@ const DROPPED_IN_PLACE: &[&str] = &[
     "discard.kept",
     "discard.branch",
 ];
+const TAKEN_IN: &[&str] = &["take_in.ended", "take_in.kept", "take_in.branch"];
 const NEVER_STOOD: &[&str] = &["answer.recorded", "drop.cleared"];
 const UNDONE: &[&str] = &["undo.marked", "undo.branch"];
 
@@ -67,6 +68,19 @@ fn after_a_command_that_was_cut_off() {
             Case::new(&env, &command).then(&["resume", "--json"]).at(named);
         }
     }
+}
+
+/// A command had committed, and run into a conflict.
+#[test]
+fn kept_after_a_command_that_moved_the_branch() {
+    let line = "echo half > a.txt; git commit -qam 1; git switch -q --detach; echo more > a.txt; git commit -qam 2; \
+                git revert -n HEAD~1 || echo half > half.txt";
+    let (env, gated, _scratch) = cut_in(Wire::Chat, "worktree", line);
+    let task = gated["task"].as_str().unwrap();
+    let command = ["resume", "--json", task, "--keep"];
+    Case::new(&env, &command).then(&["resume", "--json"]).at(TAKEN_IN);
+    let commits = format!("refs/nisse/found/{task}");
+    assert_eq!(env.checkout.git(&["for-each-ref", "--format=%(refname:lstrip=4)", &commits]), "branch\nhead");
 }
 
 #[test]
