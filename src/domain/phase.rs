@@ -6,7 +6,7 @@ use super::{
     event::EventKind,
     gate::Answer,
     id::{CallId, IntentId},
-    intent::{self, IntentKind, Move, Way},
+    intent::{self, Intent, IntentKind, Move, Way},
     outcome::End,
     task::Task,
 };
@@ -57,6 +57,10 @@ pub fn is_legal(task: &Task, kind: &EventKind) -> Result<(), String> {
         }
         EventKind::RequestSent { request, turn, .. } => {
             no_pending_intent(task)?;
+            let is_discard = |intent: &Intent| matches!(intent.kind, IntentKind::Discard { .. });
+            if task.gave_back().is_some() || task.intents.iter().any(is_discard) {
+                return Err("how the task ends is decided".to_owned());
+            }
             same("request", *request, task.requests + 1)?;
             same("turn", *turn, next_turn(task))
         }

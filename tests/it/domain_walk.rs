@@ -25,6 +25,7 @@ use nisse::{
 };
 use proptest::prelude::*;
 
+mod answers;
 mod table;
 
 const TASK: TaskId = TaskId(uuid::Uuid::from_u128(7));
@@ -252,6 +253,11 @@ fn candidates(task: &Task, dice: &mut Dice<'_>) -> Vec<EventKind> {
 fn event(task: &Task, dice: &mut Dice<'_>, kind: EventKind) -> Event {
     let spent_ms = task.spent_ms + if dice.below(8) == 0 { 900 } else { 1 };
     Event { task: TASK, seq: task.seq + 1, at_ms: 1000 + spent_ms, spent_ms, kind }
+}
+
+/// The event that comes next, with no time gone by.
+fn event_of(task: &Task, kind: EventKind) -> Event {
+    Event { task: TASK, seq: task.seq + 1, at_ms: 1000 + task.spent_ms, spent_ms: task.spent_ms, kind }
 }
 
 /// A legal history, with an error if an illegal event changed the state.
