@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::Error;
 use crate::{
     agent::place::spec,
-    domain::{apply::Standing, id::TaskId, outcome::End, task::Task},
+    domain::{apply::Standing, event::EventKind, id::TaskId, outcome::End, task::Task},
     log::{Log, crash},
     repo::{Checkout, IN_PLACE_REFS, TaskBranch, TaskRef, WorktreeSpec},
 };
@@ -177,6 +177,27 @@ pub fn owing(found: &[Leftover]) -> Vec<TaskId> {
         Removal::Never | Removal::Worktree(_) | Removal::Branch(_) | Removal::Ref(_) | Removal::Lock(_) => None,
     };
     found.iter().filter_map(owed).collect()
+}
+
+/// What there is after tasks were gone on with that owed something: what they still owe stays, with the reason.
+#[must_use]
+pub fn carried_out(log: &Log, before: Vec<Leftover>, mut left: Vec<Leftover>) -> Vec<Leftover> {
+    for one in &mut left {
+        if let Removal::Owed(id) = one.remove {
+            let events = log.events(id, 0).unwrap_or_default();
+            let why = events.iter().rev().find_map(|event| {
+                if let EventKind::Recovered { cause, .. } = &event.kind { Some(cause.as_str()) } else { None }
+            });
+            one.state = State::Kept;
+            one.why = format!("its end could not be carried out: {}", why.unwrap_or("the log does not say why"));
+            one.remove = Removal::Never;
+        }
+    }
+    let is_left = |one: &Leftover| left.iter().any(|still| (still.kind, still.task) == (one.kind, one.task));
+    let done = before.into_iter().filter(|one| matches!(one.remove, Removal::Owed(_)) && !is_left(one));
+    let done: Vec<_> = done.map(|one| Leftover { state: State::Removed, remove: Removal::Never, ..one }).collect();
+    left.extend(done);
+    left
 }
 
 /// Takes away the refs of tasks that were settled long ago: cheap, since most tasks tell their age by their id.
