@@ -24,3 +24,4 @@ pub mod role;
 pub mod task;
 pub mod upstream;
 pub mod window;
+pub mod wording;

@@ -145,6 +145,7 @@ impl World {
         let checkout = self.checkout();
         TaskStarted {
             role: roles::delegate(),
+            wording: roles::wording(),
             brief: "say three where it says two".to_owned(),
             model: PinnedModel {
                 alias: "scripted".to_owned(),

@@ -37,7 +37,7 @@ fn give_up(task: &mut Task) {
                 let kind = if call && task.ended.is_none() {
                     EventKind::IntentAbandoned { intent, cause: cause() }
                 } else {
-                    EventKind::IntentSettled { intent }
+                    EventKind::IntentSettled { intent, cause: None }
                 };
                 push(task, kind);
             }
@@ -54,7 +54,7 @@ fn give_up(task: &mut Task) {
                     push(task, EventKind::IntentOpened { intent, kind });
                 }
                 push(task, EventKind::TaskEnded { end, cause });
-                push(task, EventKind::IntentSettled { intent: IntentId::TASK });
+                push(task, EventKind::IntentSettled { intent: IntentId::TASK, cause: None });
             }
             Step::Finish(Outcome::Ended { .. }) => return,
             step => panic!("{step:?} of a task that was given up"),
@@ -122,7 +122,7 @@ proptest! {
                     }
                     Step::Recover(Recovery::Intent(intent)) => {
                         answer_open_call(&mut answered, ResultStatus::Failed);
-                        push(&mut answered, EventKind::IntentSettled { intent });
+                        push(&mut answered, EventKind::IntentSettled { intent, cause: None });
                     }
                     step => panic!("{step:?} where an answer waits for its effect"),
                 }
