@@ -124,18 +124,21 @@ async fn run(journal: &mut Journal, env: &Env<'_>, id: &CallId, asked: &RunComma
     let started = &journal.task().started;
     let most = Duration::from_millis(started.command_time_ms).min(time_left(journal));
     let command = asked.on_host(most, &started.pass_env);
+    env.worktree()?.note_persons()?;
     let intent = open(journal, IntentKind::Command { call: id.clone(), command: command.line.clone() })?;
     let ran = tokio::select! {
         ran = env.host.run(&command) => Some(ran),
         () = env.stop.wait() => None,
     };
-    let (status, content) = match ran {
+    let (status, mut content) = match ran {
         Some(Ok(output)) => tools::command_answer(&command.line, &output),
         Some(Err(host::Error::Refused(text))) => return abandon(journal, env, intent, id, text),
         Some(Err(error @ (host::Error::Changed { .. } | host::Error::Io { .. }))) => return Err(error.into()),
         None => (ResultStatus::Failed, "The person asked to stop while the command ran; it was ended.".to_owned()),
     };
-    repository::see_to(journal, env)?;
+    if let Some(note) = repository::see_to(journal, env.worktree()?, &head(journal.task())?)? {
+        content = format!("{content}\n{note}");
+    }
     let checkpoint = checkpoint(journal, env, intent, id, None)?;
     env.answer(journal, id, Answered { status, content, checkpoint, seen: None })?;
     journal.push(EventKind::IntentSettled { intent, cause: None })?;

@@ -91,11 +91,12 @@ async fn run_all(journal: &mut Journal, env: &Env<'_>, id: &CallId, commands: &[
             keep: KEEP,
             pass_env: started.pass_env.clone(),
         };
+        env.worktree()?.note_persons()?;
         let ran = tokio::select! {
             ran = env.host.run(&command) => Some(ran?),
             () = env.stop.wait() => None,
         };
-        repository::see_to(journal, env)?;
+        repository::see_to(journal, env.worktree()?, &head(journal.task())?)?;
         let Some(output) = ran else {
             return Ok(Answered::new(
                 ResultStatus::NotRun,

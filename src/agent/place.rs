@@ -4,7 +4,8 @@ use std::{path::PathBuf, time::Duration};
 
 use super::{
     Error,
-    env::{Env, record_repairs, time_left},
+    env::{Env, time_left},
+    repository,
 };
 use crate::{
     domain::{checkout::Isolation, event::EventKind, globs::PathGlobs, id::CommitId, task::Task},
@@ -66,11 +67,12 @@ pub(super) async fn furnish(
         }
     }
     if let Some(line) = started.setup.clone() {
-        if !setup(journal, env, &line).await? {
+        worktree.note_persons()?;
+        let ran = setup(journal, env, &line).await;
+        repository::see_to(journal, worktree, at)?;
+        if !ran? {
             return Ok(Furnished::Stopped);
         }
-        worktree.take_in(at)?;
-        record_repairs(journal, worktree)?;
         crash::point("setup.ran");
         notices.extend(clear_up(journal.task(), journal.clock().civil_ms(), worktree, at)?);
         crash::point("prepare.setup");

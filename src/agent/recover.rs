@@ -33,6 +33,9 @@ pub(super) async fn recover(journal: &mut Journal, env: &mut Env<'_>, found: &Re
             let Some(intent) = journal.task().intent(*id).cloned() else {
                 return Err(Error::Bug("an intent was to be recovered that was never opened"));
             };
+            if matches!(intent.kind, IntentKind::Command { .. } | IntentKind::Check { .. }) {
+                repository::see_to_again(journal, env)?;
+            }
             recover_intent(journal, env, &intent).await?;
         }
     }

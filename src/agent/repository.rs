@@ -1,13 +1,14 @@
 //! What a command may have done to the repository beside its files: seen to after it, and told to the model.
 
 use super::{
-    Error,
-    env::{Env, head, record_repairs},
+    Error, answered,
+    env::{Env, record_repairs},
     place,
 };
 use crate::{
-    domain::{event::EventKind, repository::RepositoryChange, task::Task},
+    domain::{event::EventKind, id::CommitId, repository::RepositoryChange, task::Task},
     log::Journal,
+    repo::Worktree,
 };
 
 /// What a model is told once that made commits or moved between branches.
@@ -15,11 +16,27 @@ const COMMITS: &str = "Note: nisse commits for you, after every call that change
                        back to where nisse had them; the files are as you left them, and they are what counts. Leave \
                        committing, amending, rebasing and switching branches alone.";
 
-/// After a command: branch and HEAD go back to where the task has them.
-pub(super) fn see_to(journal: &mut Journal, env: &Env<'_>) -> Result<(), Error> {
-    let worktree = env.worktree()?;
-    worktree.take_in(&head(journal.task())?)?;
-    record_repairs(journal, worktree)
+/// What a model is told whose command took something of the person's away.
+const PERSONS: &str = "Branches, tags and stash of this repository are the person's; leave them alone. The stash is the \
+                       same in every worktree: to put changes aside, use `git diff > file`.";
+
+/// After a command: branch and HEAD go back to where the task has them, and what is the person's and gone comes back. Gives
+/// what the model has to know of the latter.
+pub(super) fn see_to(journal: &mut Journal, worktree: &Worktree, head: &CommitId) -> Result<Option<String>, Error> {
+    worktree.take_in(head)?;
+    worktree.see_to_persons()?;
+    let before = journal.task().changes.len();
+    record_repairs(journal, worktree)?;
+    let put_back = journal.task().changes.iter().skip(before).filter(|change| change.is_put_back());
+    let lines: Vec<String> = put_back.map(|change| format!("Note: {change}.")).collect();
+    Ok((!lines.is_empty()).then(|| format!("{}\n{PERSONS}", lines.join("\n"))))
+}
+
+/// The person's, where the process was cut off that ran a command.
+pub(super) fn see_to_again(journal: &mut Journal, env: &Env<'_>) -> Result<(), Error> {
+    let Some(standing) = answered::standing(journal.task(), env.checkout)? else { return Ok(()) };
+    standing.see_to_persons_again()?;
+    record_repairs(journal, &standing)
 }
 
 /// Names what a process kept that was cut off before it could say so.

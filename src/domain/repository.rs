@@ -44,7 +44,62 @@ pub enum RepositoryChange {
         /// The ref.
         kept: String,
     },
+    /// A branch, a tag, or another ref of the person's was gone, and was put back.
+    RefRestored {
+        /// Its full name.
+        name: String,
+        /// Where it was.
+        at: CommitId,
+    },
+    /// The same of one that could not be put back.
+    RefGone {
+        /// Its full name.
+        name: String,
+        /// Where it was.
+        at: CommitId,
+        /// The ref under which that is kept.
+        kept: String,
+    },
+    /// A ref of the person's is elsewhere, and was left there.
+    RefMoved {
+        /// Its full name.
+        name: String,
+        /// Where it was.
+        from: CommitId,
+        /// Where it is.
+        to: CommitId,
+        /// The ref under which the old place is kept; none if the new one holds it.
+        kept: Option<String>,
+    },
+    /// Refs are new, and were left.
+    RefsAdded {
+        /// Their full names.
+        names: Vec<String>,
+    },
+    /// Refs that say where another repository's are were added, moved or removed, and were left so.
+    RemoteRefsChanged {
+        /// Their full names.
+        names: Vec<String>,
+    },
+    /// Entries of the stash were gone, and were put back.
+    StashRestored {
+        /// Their words, newest first.
+        entries: Vec<String>,
+    },
+    /// Entries of the stash are new, and were left.
+    StashAdded {
+        /// Their words, newest first.
+        entries: Vec<String>,
+    },
+    /// A configuration file of the repository is another one, and was left so.
+    ConfigurationChanged {
+        /// Its path.
+        file: String,
+    },
 }
+
+/// How many names one sentence holds.
+const NAMED: usize = 10;
 
 impl RepositoryChange {
     /// Whether a model made commits or moved between branches where nisse does that.
@@ -52,6 +107,31 @@ impl RepositoryChange {
     pub fn is_of_branch(&self) -> bool {
         match self {
             Self::BranchMoved { .. } | Self::HeadMoved { .. } | Self::OperationEnded { .. } | Self::Kept { .. } => true,
+            Self::RefRestored { .. }
+            | Self::RefGone { .. }
+            | Self::RefMoved { .. }
+            | Self::RefsAdded { .. }
+            | Self::RemoteRefsChanged { .. }
+            | Self::StashRestored { .. }
+            | Self::StashAdded { .. }
+            | Self::ConfigurationChanged { .. } => false,
+        }
+    }
+
+    /// Whether something of the person's was put back, which the model has to know.
+    #[must_use]
+    pub fn is_put_back(&self) -> bool {
+        match self {
+            Self::RefRestored { .. } | Self::RefGone { .. } | Self::StashRestored { .. } => true,
+            Self::BranchMoved { .. }
+            | Self::HeadMoved { .. }
+            | Self::OperationEnded { .. }
+            | Self::Kept { .. }
+            | Self::RefMoved { .. }
+            | Self::RefsAdded { .. }
+            | Self::RemoteRefsChanged { .. }
+            | Self::StashAdded { .. }
+            | Self::ConfigurationChanged { .. } => false,
         }
     }
 
@@ -62,7 +142,14 @@ impl RepositoryChange {
             Self::BranchMoved { kept, .. } | Self::HeadMoved { kept, .. } | Self::OperationEnded { kept, .. } => {
                 kept.as_deref()
             }
-            Self::Kept { kept, .. } => Some(kept),
+            Self::RefMoved { kept, .. } => kept.as_deref(),
+            Self::Kept { kept, .. } | Self::RefGone { kept, .. } => Some(kept),
+            Self::RefRestored { .. }
+            | Self::RefsAdded { .. }
+            | Self::RemoteRefsChanged { .. }
+            | Self::StashRestored { .. }
+            | Self::StashAdded { .. }
+            | Self::ConfigurationChanged { .. } => None,
         }
     }
 }
@@ -99,8 +186,55 @@ impl fmt::Display for RepositoryChange {
                     found.short()
                 )
             }
+            Self::RefRestored { name, at } => {
+                write!(f, "{} was gone after a command, and is back at {}", plain(name), at.short())
+            }
+            Self::RefGone { name, at, kept } => {
+                write!(
+                    f,
+                    "{} was gone after a command, and could not be put back; {} is kept at {kept}",
+                    plain(name),
+                    at.short()
+                )
+            }
+            Self::RefMoved { name, from, to, kept } => {
+                write!(
+                    f,
+                    "{} was moved from {} to {} while a command ran, and was left there; `git update-ref {name} {from}` \
+                     takes it back",
+                    plain(name),
+                    from.short(),
+                    to.short()
+                )?;
+                kept_at(f, kept.as_deref())
+            }
+            Self::RefsAdded { names } => write!(f, "new since a command ran: {}", listed(names)),
+            Self::RemoteRefsChanged { names } => {
+                write!(f, "remote-tracking branches that changed while a command ran: {}", listed(names))
+            }
+            Self::StashRestored { entries } => {
+                write!(f, "entries of the stash were gone after a command, and are back: {}", entries.join(", "))
+            }
+            Self::StashAdded { entries } => {
+                write!(f, "entries of the stash that are new since a command ran: {}", entries.join(", "))
+            }
+            Self::ConfigurationChanged { file } => write!(f, "{file} was changed while a command ran, and was left so"),
         }
     }
+}
+
+/// A ref's name as people say it.
+fn plain(name: &str) -> String {
+    match name.strip_prefix("refs/heads/") {
+        Some(branch) => format!("the branch {branch}"),
+        None => name.strip_prefix("refs/tags/").map_or_else(|| name.to_owned(), |tag| format!("the tag {tag}")),
+    }
+}
+
+/// The first of these refs, as people say them, and how many more there are.
+fn listed(names: &[String]) -> String {
+    let more = if names.len() > NAMED { format!(" and {} more", names.len() - NAMED) } else { String::new() };
+    format!("{}{more}", names.iter().take(NAMED).map(|name| plain(name)).collect::<Vec<_>>().join(", "))
 }
 
 fn kept_at(f: &mut fmt::Formatter<'_>, kept: Option<&str>) -> fmt::Result {

@@ -25,6 +25,8 @@ pub const POINTS: &[&str] = &[
     "recreate.removed",
     "recreate.added",
     "recreate.ready",
+    "persons.ref",
+    "persons.stash",
     "take_in.ended",
     "take_in.kept",
     "take_in.branch",

@@ -33,6 +33,7 @@ pub mod git;
 mod in_place;
 mod land;
 mod leftovers;
+mod persons;
 mod process;
 mod restore;
 mod roll_back;

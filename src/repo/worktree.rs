@@ -17,6 +17,7 @@ use super::{
     branch::TaskBranch,
     git::{Git, LONG},
     io_error,
+    persons::Notes,
     seen::Memory,
     snapshot::is_snapshot_of,
     staging::{paths, shown},
@@ -62,6 +63,7 @@ pub struct Worktree {
     git_dir: PathBuf,
     pub(super) memory: Memory,
     pub(super) repairs: Arc<Mutex<BTreeSet<&'static str>>>,
+    pub(super) notes: Notes,
     pub(super) changes: Arc<Mutex<Vec<RepositoryChange>>>,
 }
 
@@ -116,7 +118,14 @@ impl Worktree {
     }
 
     fn at(branch: TaskBranch, git_dir: PathBuf) -> Self {
-        Self { branch, git_dir, repairs: Arc::default(), changes: Arc::default(), memory: Memory::default() }
+        Self {
+            branch,
+            git_dir,
+            memory: Memory::default(),
+            repairs: Arc::default(),
+            notes: Notes::default(),
+            changes: Arc::default(),
+        }
     }
 
     /// Its directory.
@@ -401,7 +410,7 @@ pub(super) fn read_line(path: &Path) -> Option<String> {
     read_file(path)?.lines().next().map(str::to_owned)
 }
 
-fn remove_file(path: &Path) -> Result<(), Error> {
+pub(super) fn remove_file(path: &Path) -> Result<(), Error> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != ErrorKind::NotFound => Err(io_error("remove", path)(error)),
         Ok(()) | Err(_) => Ok(()),

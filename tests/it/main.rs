@@ -33,6 +33,7 @@ mod logs;
 mod loop_walk;
 mod own_git;
 mod patch;
+mod persons_refs;
 mod prefix;
 mod proxy;
 mod reasoning;

@@ -4,11 +4,11 @@ use std::fs;
 
 use super::{Case, resting};
 use crate::{
-    gates::{cut_in, cut_in_a_command_with},
+    gates::{cut_in, cut_in_a_command_with, killed_in},
     support::{TestEnvironment, Wire},
 };
 
-pub(super) const POINTS: &[&[&str]] = &[TAKEN_IN, ROLLED_BACK, DROPPED, NEVER_STOOD, UNDONE];
+pub(super) const POINTS: &[&[&str]] = &[TAKEN_IN, PERSONS, ROLLED_BACK, DROPPED, NEVER_STOOD, UNDONE];
 const KEPT: &[&str] =
     &["answer.recorded", "checkpoint.begun", "checkpoint.staged", "checkpoint.commit", "checkpoint.branch"];
 const ROLLED_BACK: &[&str] = &["answer.recorded", "roll_back.kept", "roll_back.branch", "roll_back.restored"];
@@ -25,6 +25,7 @@ const DROPPED_IN_PLACE: &[&str] = &[
     "discard.branch",
 ];
 const TAKEN_IN: &[&str] = &["take_in.ended", "take_in.kept", "take_in.branch"];
+const PERSONS: &[&str] = &["persons.ref", "persons.stash"];
 const NEVER_STOOD: &[&str] = &["answer.recorded", "drop.cleared"];
 const UNDONE: &[&str] = &["undo.marked", "undo.branch"];
 
@@ -68,6 +69,27 @@ fn after_a_command_that_was_cut_off() {
             Case::new(&env, &command).then(&["resume", "--json"]).at(named);
         }
     }
+}
+
+/// What a command took of the person's is back, and that is told, though nisse dies again over it.
+#[test]
+fn the_persons_refs_after_a_command_that_was_cut_off() {
+    let line = "git stash clear; git branch -qD topic; echo half > half.txt";
+    let (env, _scratch) = killed_in(Wire::Chat, "worktree", line, |env| {
+        for name in ["older", "newer"] {
+            env.checkout.write("a.txt", name).git(&["stash", "push", "--quiet", "--message", name]);
+        }
+        env.checkout.git(&["branch", "topic"]);
+        for place in ["refs/stash", "logs/refs/stash", "refs/heads/topic", "logs/refs/heads/topic"] {
+            env.person_will_change(&format!(".git/{place}"));
+        }
+    });
+    Case::new(&env, &["resume", "--json"]).code(6).at(PERSONS);
+    let notices = env.run(&["resume", "--json"]).ends(6, "gated")["notices"].to_string();
+    assert!(
+        notices.contains("the branch topic was gone") && notices.contains("are back: On main: newer, On main: older")
+    );
+    assert_eq!(env.checkout.git(&["stash", "list", "--format=%gs"]), "On main: newer\nOn main: older");
 }
 
 /// A command had committed, and run into a conflict.
