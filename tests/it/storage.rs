@@ -154,7 +154,7 @@ pub(crate) const AS_VERSION_1: &str = "DROP INDEX event_first;
 
 #[test]
 fn an_event_that_a_newer_nisse_has_written_is_no_corruption_and_hides_no_other_task() {
-    let env = TestEnvironment::new(Wire::Chat, vec![limited(), limited()]);
+    let env = TestEnvironment::new(Wire::Chat, vec![limited(), limited(), limited()]);
     let [newer, ours] = ["Make b.txt.", "Make c.txt."].map(|brief| {
         let result = env.delegate(&[], brief).ends(5, "interrupted");
         result["task"].as_str().unwrap().to_owned()
