@@ -225,6 +225,9 @@ fn notices(task: &Task, outcome: &Outcome, discard: Option<Status>) -> Vec<Strin
             paths.join(", ")
         ));
     }
+    notices.extend(task.kept_aside.iter().map(|(place, paths)| {
+        format!("no commit can hold {}; it is kept in {place} until `nisse doctor --fix`", paths.join(", "))
+    }));
     notices.extend(task.changes.iter().map(ToString::to_string));
     notices.extend(who_answered(task));
     notices

@@ -182,6 +182,18 @@ pub enum EventKind {
         /// What it is, and what became of it.
         changes: Vec<RepositoryChange>,
     },
+    /// A command made what no commit can hold: repositories within the tree, special files.
+    UncommittableMade {
+        /// Their paths, repositories with a slash behind.
+        paths: Vec<String>,
+    },
+    /// What no commit can hold was moved out of the tree, and is kept.
+    KeptAside {
+        /// Their paths, repositories with a slash behind.
+        paths: Vec<String>,
+        /// The directory below which they are, an absolute path.
+        place: String,
+    },
     /// A person decided how the task goes on, or that it does not.
     GateAnswered {
         /// What was answered.

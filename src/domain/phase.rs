@@ -44,6 +44,8 @@ pub fn is_legal(task: &Task, kind: &EventKind) -> Result<(), String> {
         | EventKind::Recovered { .. }
         | EventKind::WorktreeRepaired { .. }
         | EventKind::RepositoryChanged { .. }
+        | EventKind::UncommittableMade { .. }
+        | EventKind::KeptAside { .. }
         | EventKind::TaskPaused { .. } => Ok(()),
         EventKind::LeftOut { .. } if task.left_out.is_none() && task.ready.is_some() => no_pending_intent(task),
         EventKind::LeftOut { .. } => Err("nothing can be left out, or it was told already".to_owned()),
@@ -129,7 +131,10 @@ fn phase_allows(phase: Phase, kind: &EventKind) -> bool {
         EventKind::IntentOpened { .. } | EventKind::IntentSettled { .. } | EventKind::IntentAbandoned { .. } => {
             matches!(phase, Preparing | Idle | Acting | Ended)
         }
-        EventKind::Recovered { .. } | EventKind::RepositoryChanged { .. } => !matches!(phase, Asking | Paused),
+        EventKind::Recovered { .. }
+        | EventKind::RepositoryChanged { .. }
+        | EventKind::UncommittableMade { .. }
+        | EventKind::KeptAside { .. } => !matches!(phase, Asking | Paused),
         EventKind::TaskPaused { .. } | EventKind::GateAnswered { .. } => matches!(phase, Preparing | Idle | Acting),
         EventKind::RequestSent { .. }
         | EventKind::RequestWithheld { .. }
@@ -271,6 +276,8 @@ pub fn name(kind: &EventKind) -> &'static str {
         EventKind::Recovered { .. } => "recovered",
         EventKind::WorktreeRepaired { .. } => "worktree_repaired",
         EventKind::RepositoryChanged { .. } => "repository_changed",
+        EventKind::UncommittableMade { .. } => "uncommittable_made",
+        EventKind::KeptAside { .. } => "kept_aside",
         EventKind::GateAnswered { .. } => "gate_answered",
         EventKind::TaskPaused { .. } => "task_paused",
         EventKind::LeftOut { .. } => "left_out",

@@ -46,6 +46,7 @@ mod submodules;
 mod take_in;
 mod three_way;
 mod tie;
+mod uncommittable;
 pub mod workspace;
 mod worktree;
 
@@ -69,6 +70,7 @@ pub use leftovers::{TaskRef, TaskWorktree};
 pub use process::end_persons_git;
 pub use roll_back::found_ref;
 pub use snapshot::{Snapshot, SnapshotRequest};
+pub use uncommittable::MovedOut;
 pub use worktree::{Worktree, WorktreeSpec};
 
 use crate::domain::id::CommitId;

@@ -49,7 +49,8 @@ impl Worktree {
     /// were empty before are the person's.
     fn remove_untracked(&self, git: &Git) -> Result<(), Error> {
         let changes = self.changes(git, None)?;
-        for path in changes.untracked.iter().chain(&changes.repositories) {
+        // repositories are not in any checkpoint: whose they are is not known here
+        for path in &changes.untracked {
             let place = self.path().join(path);
             remove_tree_or_file(&place)?;
             for above in path.ancestors().skip(1).take_while(|above| !above.as_os_str().is_empty()) {

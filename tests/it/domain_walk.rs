@@ -245,6 +245,8 @@ fn candidates(task: &Task, dice: &mut Dice<'_>) -> Vec<EventKind> {
         EventKind::TurnEnded { turn },
         EventKind::LeftOut { paths: vec!["x.log".to_owned()] },
         EventKind::WorktreeRepaired { what: vec!["HEAD".to_owned()] },
+        EventKind::UncommittableMade { paths: vec!["app/".to_owned()] },
+        EventKind::KeptAside { paths: vec!["app/".to_owned()], place: "/kept".to_owned() },
         EventKind::RepositoryChanged {
             changes: vec![RepositoryChange::BranchMoved {
                 branch: "nisse/x".to_owned(),
@@ -297,6 +299,8 @@ fn walk(choices: &[u8]) -> Vec<Event> {
                     | EventKind::LeftOut { .. }
                     | EventKind::WorktreeRepaired { .. }
                     | EventKind::RepositoryChanged { .. }
+                    | EventKind::UncommittableMade { .. }
+                    | EventKind::KeptAside { .. }
                     | EventKind::GateAnswered { .. }
             )
         };

@@ -110,6 +110,8 @@ impl Status {
             | EventKind::TurnEnded { .. }
             | EventKind::WorktreeRepaired { .. }
             | EventKind::RepositoryChanged { .. }
+            | EventKind::UncommittableMade { .. }
+            | EventKind::KeptAside { .. }
             | EventKind::LeftOut { .. }
             | EventKind::Recovered { .. } => {}
         }
