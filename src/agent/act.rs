@@ -9,6 +9,7 @@ use super::{
     env::{Answered, Env, head, time_left},
     repository,
     tools::{self, Edit, FileRules, Look, PlannedEdit, RunCommand, Tool},
+    uncommittable,
 };
 use crate::{
     domain::{
@@ -35,6 +36,11 @@ pub(super) async fn act(journal: &mut Journal, env: &Env<'_>, id: &CallId) -> Re
         Ok(Tool::Edit(asked)) => edit(journal, env, id, &asked, &rules).await,
         Ok(Tool::RunCommand(asked)) => run(journal, env, id, &asked).await,
         Ok(Tool::HandBack(note)) => {
+            if note.succeeded
+                && let Some(refusal) = uncommittable::refusal(journal.task(), env.worktree()?)?
+            {
+                return env.answer(journal, id, Answered::new(ResultStatus::Refused, refusal));
+            }
             journal.push(EventKind::EndingAccepted { call: id.clone(), handback: note.into() })?;
             Ok(())
         }
@@ -124,7 +130,7 @@ async fn run(journal: &mut Journal, env: &Env<'_>, id: &CallId, asked: &RunComma
     let started = &journal.task().started;
     let most = Duration::from_millis(started.command_time_ms).min(time_left(journal));
     let command = asked.on_host(most, &started.pass_env);
-    env.worktree()?.note_persons()?;
+    let before = repository::note(env.worktree()?)?;
     let intent = open(journal, IntentKind::Command { call: id.clone(), command: command.line.clone() })?;
     let ran = tokio::select! {
         ran = env.host.run(&command) => Some(ran),
@@ -139,6 +145,7 @@ async fn run(journal: &mut Journal, env: &Env<'_>, id: &CallId, asked: &RunComma
     if let Some(note) = repository::see_to(journal, env.worktree()?, &head(journal.task())?)? {
         content = format!("{content}\n{note}");
     }
+    uncommittable::record(journal, env.worktree()?, &before)?;
     let checkpoint = checkpoint(journal, env, intent, id, None)?;
     env.answer(journal, id, Answered { status, content, checkpoint, seen: None })?;
     journal.push(EventKind::IntentSettled { intent, cause: None })?;

@@ -9,6 +9,7 @@ use super::{
     place,
     recover::{abandoned, in_place, reopened, settled},
     switch,
+    uncommittable::{self, Which},
 };
 use crate::{
     domain::{
@@ -72,6 +73,10 @@ pub(super) fn keep_call(
     intent: IntentId,
     call: &CallId,
 ) -> Result<(), Error> {
+    if journal.task().started.isolation == Isolation::Worktree {
+        // what was there before the command is not known any more, and the directory is the task's own
+        uncommittable::record(journal, env.worktree()?, &[])?;
+    }
     let checkpoint = act::checkpoint(journal, env, intent, call, None)?;
     let content =
         "Interrupted: how this ended was not recorded, and it is not known how far it came. The person decided \
@@ -189,6 +194,7 @@ async fn take_back(journal: &mut Journal, env: &mut Env<'_>) -> Result<TakenBack
         let Some(again) = reopened(journal, env, &spec).await? else { return Ok(TakenBack::Rests) };
         (again, elsewhere.then_some(kept_at))
     };
+    uncommittable::move_out(journal, &worktree, Which::All)?;
     worktree.restore(&head)?;
     record_repairs(journal, &worktree)?;
     crash::point("roll_back.restored");

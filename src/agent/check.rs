@@ -9,6 +9,7 @@ use super::{
     Error, act,
     env::{Answered, Env, head, time_left},
     repository,
+    uncommittable::{self, Which},
 };
 use crate::{
     domain::{
@@ -38,16 +39,23 @@ pub(super) async fn check(journal: &mut Journal, env: &Env<'_>, id: &CallId) -> 
         return env.answer(journal, id, Answered::new(ResultStatus::Refused, refusal));
     }
     let commands = task.started.checks.clone();
-    if commands.is_empty() {
+    if commands.is_empty() && task.made.is_empty() {
         return env.answer(journal, id, Answered::new(ResultStatus::Done, "Accepted."));
     }
     let intent = act::open(journal, IntentKind::Check { call: id.clone() })?;
+    // the checks are to see what the branch holds
+    uncommittable::move_out(journal, env.worktree()?, Which::Made)?;
+    if journal.task().started.isolation == Isolation::Worktree {
+        env.worktree()?.remove_empty_directories()?;
+    }
+    journal.commit()?;
     // in a checkout, what differs before the checks may be the person's
     let before = match journal.task().started.isolation {
         Isolation::InPlace => env.worktree()?.hold(&head, 0)?,
         Isolation::Worktree => None,
     };
     let verdict = run_all(journal, env, id, &commands).await?;
+    uncommittable::move_out(journal, env.worktree()?, Which::All)?;
     match before {
         Some(before) => env.worktree()?.restore_held(&before, &head)?,
         None => env.worktree()?.restore(&head)?,
@@ -91,12 +99,13 @@ async fn run_all(journal: &mut Journal, env: &Env<'_>, id: &CallId, commands: &[
             keep: KEEP,
             pass_env: started.pass_env.clone(),
         };
-        env.worktree()?.note_persons()?;
+        let before = repository::note(env.worktree()?)?;
         let ran = tokio::select! {
             ran = env.host.run(&command) => Some(ran?),
             () = env.stop.wait() => None,
         };
         repository::see_to(journal, env.worktree()?, &head(journal.task())?)?;
+        uncommittable::record(journal, env.worktree()?, &before)?;
         let Some(output) = ran else {
             return Ok(Answered::new(
                 ResultStatus::NotRun,
@@ -127,7 +136,8 @@ async fn run_all(journal: &mut Journal, env: &Env<'_>, id: &CallId, commands: &[
             return Ok(Answered::new(ResultStatus::Failed, failing(line, &output, &output_tail)));
         }
     }
-    Ok(Answered::new(ResultStatus::Done, "Accepted: the checks passed."))
+    let accepted = if commands.is_empty() { "Accepted." } else { "Accepted: the checks passed." };
+    Ok(Answered::new(ResultStatus::Done, accepted))
 }
 
 fn failing(line: &str, output: &CommandOutput, tail: &str) -> String {

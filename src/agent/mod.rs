@@ -19,6 +19,7 @@ mod settle;
 mod switch;
 pub mod tools;
 pub mod turn;
+mod uncommittable;
 
 use crate::{
     domain::{globs, upstream::Trouble},

@@ -6,6 +6,7 @@ use super::{
     Error, act, answered, apply,
     env::{Env, head, record_repairs},
     place, repository, switch,
+    uncommittable::{self, Which},
 };
 use crate::{
     domain::{
@@ -103,6 +104,7 @@ async fn recover_intent(journal: &mut Journal, env: &mut Env<'_>, intent: &Inten
             // in place, what differs may be the person's
             if journal.task().started.isolation == Isolation::Worktree {
                 let head = head(journal.task())?;
+                uncommittable::move_out(journal, env.worktree()?, Which::All)?;
                 env.worktree()?.restore(&head)?;
             }
             abandoned(journal, id, "the check was cut off; it is run again")
@@ -123,11 +125,7 @@ async fn recover_intent(journal: &mut Journal, env: &mut Env<'_>, intent: &Inten
             switch::give_back(journal, env, kept, snapshot)?;
             settled(journal, id, "the checkout is given back")
         }
-        IntentKind::CleanUp => {
-            let head = head(journal.task())?;
-            let done = place::branch(journal.task(), env, &head)?.remove_worktree();
-            after_completion(journal, id, "clean-up", Some("the worktree is gone"), done)
-        }
+        IntentKind::CleanUp => clean_up(journal, env, id, Some("the worktree is gone")),
         IntentKind::Apply { .. } | IntentKind::Land(_) | IntentKind::PutBack { .. } => {
             match apply::go_on(journal, env.checkout, id) {
                 Err(Error::Repo(error)) => {
@@ -150,7 +148,7 @@ fn left_by_command(journal: &mut Journal, env: &Env<'_>) -> Result<String, Error
     let mut left = if changed.is_empty() { String::new() } else { format!("; changed: {}", named(&changed)) };
     match standing.tip()? {
         Some(tip) if tip == head => {}
-        Some(tip) => left += &format!("; its branch is at {}, and was at {}", tip.short(), head.short()),
+        Some(tip) => left = format!("{left}; its branch is at {}, and was at {}", tip.short(), head.short()),
         None => left += "; its branch is gone",
     }
     Ok(left)
@@ -164,12 +162,40 @@ pub(super) fn discard(
     found: Option<&str>,
     tip: &CommitId,
 ) -> Result<(), Error> {
+    if let Err(error) = empty_worktree(journal, env)? {
+        return after_completion(journal, intent, "discard", found, Err(error));
+    }
     let done = place::branch(journal.task(), env, tip)?.discard(tip);
     if let Ok(Some(kept)) = &done {
         let cause = format!("the branch had been moved when it was discarded; what was found there is kept at {kept}");
         journal.push(EventKind::Recovered { cause, checkpoint: None })?;
     }
     after_completion(journal, intent, "discard", found, done.map(drop))
+}
+
+/// Carries out a clean-up that was opened.
+pub(super) fn clean_up(
+    journal: &mut Journal,
+    env: &Env<'_>,
+    intent: IntentId,
+    found: Option<&str>,
+) -> Result<(), Error> {
+    let head = head(journal.task())?;
+    let done = match empty_worktree(journal, env)? {
+        Ok(()) => place::branch(journal.task(), env, &head)?.remove_worktree(),
+        Err(error) => Err(error),
+    };
+    crash::point("clean_up.done");
+    after_completion(journal, intent, "clean-up", found, done)
+}
+
+/// Moves out of a worktree that is to go what would be lost with it. One that cannot be opened is for its removal to see to.
+fn empty_worktree(journal: &mut Journal, env: &Env<'_>) -> Result<Result<(), repo::Error>, Error> {
+    let Ok(Some(standing)) = answered::standing(journal.task(), env.checkout) else { return Ok(Ok(())) };
+    match uncommittable::move_out(journal, &standing, Which::All) {
+        Err(Error::Repo(error)) => Ok(Err(error)),
+        moved => moved.map(Ok),
+    }
 }
 
 /// A discard or a clean-up is tried once a run; if it fails it changes no outcome, but stays pending, with its reason in

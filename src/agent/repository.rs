@@ -3,7 +3,7 @@
 use super::{
     Error, answered,
     env::{Env, record_repairs},
-    place,
+    place, uncommittable,
 };
 use crate::{
     domain::{event::EventKind, id::CommitId, repository::RepositoryChange, task::Task},
@@ -19,6 +19,12 @@ const COMMITS: &str = "Note: nisse commits for you, after every call that change
 /// What a model is told whose command took something of the person's away.
 const PERSONS: &str = "Branches, tags and stash of this repository are the person's; leave them alone. The stash is the \
                        same in every worktree: to put changes aside, use `git diff > file`.";
+
+/// Before a command: notes what is the person's, and gives what is there already that no commit can hold.
+pub(super) fn note(worktree: &Worktree) -> Result<Vec<String>, Error> {
+    worktree.note_persons()?;
+    Ok(worktree.uncommittable()?)
+}
 
 /// After a command: branch and HEAD go back to where the task has them, and what is the person's and gone comes back. Gives
 /// what the model has to know of the latter.
@@ -49,7 +55,7 @@ pub(super) fn name_what_is_kept(journal: &mut Journal, env: &Env<'_>) -> Result<
     if !changes.is_empty() {
         journal.push(EventKind::RepositoryChanged { changes })?;
     }
-    Ok(())
+    uncommittable::name_kept(journal)
 }
 
 /// The answer to a call, with what the model has to know of the repository and was not told yet.

@@ -22,8 +22,8 @@ const KEPT_MS: u64 = 30 * 24 * 60 * 60 * 1000;
 /// Something that was left behind.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 pub struct Leftover {
-    /// `worktree`, `branch`, `ref`, `lock`, `task`.
-    #[schemars(extend("enum" = ["worktree", "branch", "ref", "lock", "task"]))]
+    /// `worktree`, `branch`, `ref`, `kept`, `lock`, `task`.
+    #[schemars(extend("enum" = ["worktree", "branch", "ref", "kept", "lock", "task"]))]
     pub kind: &'static str,
     /// A path or a ref.
     pub name: String,
@@ -58,6 +58,7 @@ enum Removal {
     Worktree(WorktreeSpec),
     Branch(WorktreeSpec),
     Ref(TaskRef),
+    Kept(TaskId),
     Lock(TaskId),
     /// The task owes it: going on with it is what removes it.
     Owed(TaskId),
@@ -123,6 +124,9 @@ pub fn look(log: &Log, checkout: &Checkout, now_ms: u64) -> Result<Vec<Leftover>
     for one in checkout.task_refs()? {
         found.extend(judge_ref(&mut known, checkout, one, now_ms)?);
     }
+    for id in log.kept() {
+        found.extend(judge_kept(&mut known, checkout, id));
+    }
     for id in log.locks() {
         let lock = |state, why: &str, remove| Leftover {
             kind: "lock",
@@ -152,6 +156,7 @@ pub fn fix(log: &Log, checkout: &Checkout, found: Vec<Leftover>) -> Vec<Leftover
             }
             Removal::Branch(spec) => checkout.remove_branch(spec).map_err(Error::from),
             Removal::Ref(found) => checkout.remove_ref(found).map_err(Error::from),
+            Removal::Kept(id) => log.remove_kept(*id).map_err(Error::from),
             Removal::Lock(id) => log.remove_lock(*id).map_err(Error::from),
         };
         match done {
@@ -174,7 +179,12 @@ pub fn fix(log: &Log, checkout: &Checkout, found: Vec<Leftover>) -> Vec<Leftover
 pub fn owing(found: &[Leftover]) -> Vec<TaskId> {
     let owed = |one: &Leftover| match one.remove {
         Removal::Owed(id) => Some(id),
-        Removal::Never | Removal::Worktree(_) | Removal::Branch(_) | Removal::Ref(_) | Removal::Lock(_) => None,
+        Removal::Never
+        | Removal::Worktree(_)
+        | Removal::Branch(_)
+        | Removal::Ref(_)
+        | Removal::Kept(_)
+        | Removal::Lock(_) => None,
     };
     found.iter().filter_map(owed).collect()
 }
@@ -237,6 +247,24 @@ fn owed(log: &Log, checkout: &Checkout) -> Result<Vec<Leftover>, Error> {
         found.push(Leftover { kind: "task", name: task.started.branch.clone(), task: Some(id), state, why, remove });
     }
     Ok(found)
+}
+
+/// What was moved out of a task's tree stays until whoever sees this says that it may go.
+fn judge_kept(known: &mut Known<'_>, checkout: &Checkout, id: TaskId) -> Option<Leftover> {
+    let name = known.log.kept_dir(id).display().to_string();
+    let (state, why, remove) = match known.owner(id) {
+        Owner::InUse => return None,
+        Owner::Foreign => (State::Foreign, "this log does not hold its task".to_owned(), Removal::Never),
+        Owner::Unreadable => (State::Kept, "its task cannot be read".to_owned(), Removal::Never),
+        // it is told where the task worked
+        Owner::Settled(task, _) if Path::new(&task.started.checkout) != checkout.root() => return None,
+        Owner::Settled(task, _) => {
+            let paths: Vec<_> = task.kept_aside.iter().flat_map(|(_, paths)| paths.iter().cloned()).collect();
+            let why = format!("its task made it, and no commit can hold it: {}", paths.join(", "));
+            (State::Dead, why, Removal::Kept(id))
+        }
+    };
+    Some(Leftover { kind: "kept", name, task: Some(id), state, why, remove })
 }
 
 fn judge_worktree(

@@ -91,6 +91,11 @@ pub enum RepositoryChange {
         /// Their words, newest first.
         entries: Vec<String>,
     },
+    /// Special files that could not be taken to another file system went with the tree.
+    NotKept {
+        /// Their paths.
+        paths: Vec<String>,
+    },
     /// A configuration file of the repository is another one, and was left so.
     ConfigurationChanged {
         /// Its path.
@@ -114,6 +119,7 @@ impl RepositoryChange {
             | Self::RemoteRefsChanged { .. }
             | Self::StashRestored { .. }
             | Self::StashAdded { .. }
+            | Self::NotKept { .. }
             | Self::ConfigurationChanged { .. } => false,
         }
     }
@@ -131,6 +137,7 @@ impl RepositoryChange {
             | Self::RefsAdded { .. }
             | Self::RemoteRefsChanged { .. }
             | Self::StashAdded { .. }
+            | Self::NotKept { .. }
             | Self::ConfigurationChanged { .. } => false,
         }
     }
@@ -149,6 +156,7 @@ impl RepositoryChange {
             | Self::RemoteRefsChanged { .. }
             | Self::StashRestored { .. }
             | Self::StashAdded { .. }
+            | Self::NotKept { .. }
             | Self::ConfigurationChanged { .. } => None,
         }
     }
@@ -217,6 +225,9 @@ impl fmt::Display for RepositoryChange {
             }
             Self::StashAdded { entries } => {
                 write!(f, "entries of the stash that are new since a command ran: {}", entries.join(", "))
+            }
+            Self::NotKept { paths } => {
+                write!(f, "special files that no commit can hold are gone: {}", paths.join(", "))
             }
             Self::ConfigurationChanged { file } => write!(f, "{file} was changed while a command ran, and was left so"),
         }

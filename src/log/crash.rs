@@ -25,6 +25,7 @@ pub const POINTS: &[&str] = &[
     "recreate.removed",
     "recreate.added",
     "recreate.ready",
+    "kept.moved",
     "persons.ref",
     "persons.stash",
     "take_in.ended",

@@ -70,7 +70,7 @@ pub use leftovers::{TaskRef, TaskWorktree};
 pub use process::end_persons_git;
 pub use roll_back::found_ref;
 pub use snapshot::{Snapshot, SnapshotRequest};
-pub use uncommittable::MovedOut;
+pub use uncommittable::{MovedOut, kept_in};
 pub use worktree::{Worktree, WorktreeSpec};
 
 use crate::domain::id::CommitId;

@@ -6,13 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{
-    Error, Worktree,
-    copied::copy_all,
-    excludes, io_error,
-    staging::shown,
-    worktree::remove_tree,
-};
+use super::{Error, Worktree, copied::copy_all, excludes, io_error, staging::shown, worktree::remove_tree};
 
 /// What came of moving something out of the tree.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
@@ -26,26 +20,7 @@ pub struct MovedOut {
 impl Worktree {
     /// Repositories within the tree, with a slash behind, and special files; what git ignores and build artefacts aside.
     pub fn uncommittable(&self) -> Result<Vec<String>, Error> {
-        let (mut repositories, mut special) = (Vec::new(), Vec::new());
-        let mut directories = vec![PathBuf::new()];
-        while let Some(directory) = directories.pop() {
-            // gone by now, or closed to us: git cannot look there either
-            let Ok(listing) = fs::read_dir(self.path().join(&directory)) else { continue };
-            let (mut below, mut is_repository) = (Vec::new(), false);
-            for entry in listing.flatten() {
-                let (path, Ok(kind)) = (directory.join(entry.file_name()), entry.file_type()) else { continue };
-                if entry.file_name() == ".git" {
-                    is_repository = !directory.as_os_str().is_empty();
-                } else if kind.is_dir() {
-                    if !excludes::artefact(self.path(), &path.join("x")) {
-                        below.push(path);
-                    }
-                } else if kind.is_fifo() || kind.is_socket() || kind.is_block_device() || kind.is_char_device() {
-                    special.push(shown(&path));
-                }
-            }
-            if is_repository { repositories.push(directory) } else { directories.append(&mut below) }
-        }
+        let (repositories, special) = walk(self.path(), |path| excludes::artefact(self.path(), &path.join("x")));
         let mut found = if repositories.is_empty() { Vec::new() } else { self.nested(&repositories)? };
         if !special.is_empty() {
             let ignored = self.ignored(&special)?;
@@ -110,10 +85,48 @@ impl Worktree {
                 Err(error) if error.kind() == io::ErrorKind::CrossesDevices => take_across(&from, &to),
                 done => done.map(|()| true),
             };
-            if done.map_err(io_error("move", &from))? { moved.kept.push(path.clone()) } else { moved.left.push(path.clone()) }
+            if done.map_err(io_error("move", &from))? {
+                moved.kept.push(path.clone());
+            } else {
+                moved.left.push(path.clone());
+            }
         }
         Ok(moved)
     }
+}
+
+/// What was moved out of a tree to this place.
+#[must_use]
+pub fn kept_in(place: &Path) -> Vec<String> {
+    let (repositories, special) = walk(place, |_| false);
+    let mut found: Vec<_> = repositories.iter().map(|path| format!("{}/", shown(path))).chain(special).collect();
+    found.sort();
+    found
+}
+
+/// Directories below `root` that hold a `.git`, and special files; not what lies in a directory that is left out.
+fn walk(root: &Path, left_out: impl Fn(&Path) -> bool) -> (Vec<PathBuf>, Vec<String>) {
+    let (mut repositories, mut special) = (Vec::new(), Vec::new());
+    let mut directories = vec![PathBuf::new()];
+    while let Some(directory) = directories.pop() {
+        // gone by now, or closed to us: git cannot look there either
+        let Ok(listing) = fs::read_dir(root.join(&directory)) else { continue };
+        let (mut below, mut is_repository) = (Vec::new(), false);
+        for entry in listing.flatten() {
+            let (path, Ok(kind)) = (directory.join(entry.file_name()), entry.file_type()) else { continue };
+            if entry.file_name() == ".git" {
+                is_repository = !directory.as_os_str().is_empty();
+            } else if kind.is_dir() {
+                if !left_out(&path) {
+                    below.push(path);
+                }
+            } else if kind.is_fifo() || kind.is_socket() || kind.is_block_device() || kind.is_char_device() {
+                special.push(shown(&path));
+            }
+        }
+        if is_repository { repositories.push(directory) } else { directories.append(&mut below) }
+    }
+    (repositories, special)
 }
 
 /// Takes a tree to another file system: copied whole under another name, then named as it is to be, then removed.

@@ -143,7 +143,9 @@ impl End {
             let found = git(&["for-each-ref", "--format=%(refname)", &format!("refs/nisse/found/{}", task.id)]);
             let is_told = |name: &&str| task.changes.iter().any(|change| change.kept() == Some(*name));
             let ours = |name: &&str| ["branch", "head"].iter().any(|what| name.ends_with(what));
-            found.lines().filter(ours).filter(|name| !is_told(name)).map(str::to_owned).collect::<String>()
+            let aside: Vec<_> = task.kept_aside.iter().flat_map(|(_, paths)| paths).collect();
+            format!("{aside:?} is told; ")
+                + &found.lines().filter(ours).filter(|name| !is_told(name)).collect::<String>()
         };
         let tasks_again = log.iter().flat_map(|log| log.tasks().unwrap().into_iter().map(|id| log.task(id).unwrap()));
         let unnamed: String = tasks_again.map(unnamed).collect();
@@ -163,7 +165,7 @@ impl End {
             ("directories", list("worktrees")),
             ("locks", list("locks")),
             ("tasks", tasks.map(outcome).collect()),
-            ("kept and not told", unnamed),
+            ("what is kept", unnamed),
         ]);
         Self { files: Fingerprint::of(env.checkout.path()), said }
     }

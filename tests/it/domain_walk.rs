@@ -17,7 +17,6 @@ use nisse::{
         outcome::{End, Handback, Pause},
         phase,
         reasoning::Reasoning,
-        repository::RepositoryChange,
         role::{OfferedTool, Role, RoleName, ToolName},
         task::Task,
         upstream::Trouble,
@@ -247,13 +246,7 @@ fn candidates(task: &Task, dice: &mut Dice<'_>) -> Vec<EventKind> {
         EventKind::WorktreeRepaired { what: vec!["HEAD".to_owned()] },
         EventKind::UncommittableMade { paths: vec!["app/".to_owned()] },
         EventKind::KeptAside { paths: vec!["app/".to_owned()], place: "/kept".to_owned() },
-        EventKind::RepositoryChanged {
-            changes: vec![RepositoryChange::BranchMoved {
-                branch: "nisse/x".to_owned(),
-                found: (dice.below(2) == 0).then(|| commit(3)),
-                kept: None,
-            }],
-        },
+        EventKind::RepositoryChanged { changes: answers::changes((dice.below(2) == 0).then(|| commit(3))) },
         EventKind::Recovered { cause: "c".to_owned(), checkpoint: (dice.below(3) == 0).then(|| commit(5)) },
         EventKind::GateAnswered { answer: dice.pick(&[Answer::Rollback, Answer::Keep, Answer::Keep, Answer::Drop]) },
         EventKind::TaskPaused { pause: dice.pick(&[Pause::Gated, Pause::Stopped]), cause: "c".to_owned() },
@@ -267,11 +260,6 @@ fn candidates(task: &Task, dice: &mut Dice<'_>) -> Vec<EventKind> {
 fn event(task: &Task, dice: &mut Dice<'_>, kind: EventKind) -> Event {
     let spent_ms = task.spent_ms + if dice.below(8) == 0 { 900 } else { 1 };
     Event { task: TASK, seq: task.seq + 1, at_ms: 1000 + spent_ms, spent_ms, kind }
-}
-
-/// The event that comes next, with no time gone by.
-fn event_of(task: &Task, kind: EventKind) -> Event {
-    Event { task: TASK, seq: task.seq + 1, at_ms: 1000 + task.spent_ms, spent_ms: task.spent_ms, kind }
 }
 
 /// A legal history, with an error if an illegal event changed the state.

@@ -50,5 +50,6 @@ mod support;
 mod terminal;
 mod tools;
 mod transcripts;
+mod uncommittable;
 mod upstream;
 mod window;

@@ -66,7 +66,8 @@ fn a_stash_that_a_command_emptied_is_what_it_was() {
             (before.lines().map(str::to_owned).collect(), stash(&env.checkout).lines().map(str::to_owned).collect());
         if line.contains("drop") {
             // it lies above what was there all along
-            (was.sort(), is.sort());
+            was.sort();
+            is.sort();
         }
         assert_eq!(is, was, "{line}");
         let notices = result["notices"].to_string();

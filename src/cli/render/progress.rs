@@ -200,8 +200,8 @@ fn told(event: &Event) -> Vec<String> {
         | EventKind::CheckRan { .. }
         | EventKind::WorktreeRepaired { .. }
         | EventKind::RepositoryChanged { .. }
-            | EventKind::UncommittableMade { .. }
-            | EventKind::KeptAside { .. }
+        | EventKind::UncommittableMade { .. }
+        | EventKind::KeptAside { .. }
         | EventKind::LeftOut { .. }
         | EventKind::Recovered { .. } => story::lines(event),
         EventKind::TaskStarted(_)

@@ -5,10 +5,10 @@ use std::fs;
 use super::{Case, resting};
 use crate::{
     gates::{cut_in, cut_in_a_command_with, killed_in},
-    support::{TestEnvironment, Wire},
+    support::{Checkout, TestEnvironment, Wire},
 };
 
-pub(super) const POINTS: &[&[&str]] = &[TAKEN_IN, PERSONS, ROLLED_BACK, DROPPED, NEVER_STOOD, UNDONE];
+pub(super) const POINTS: &[&[&str]] = &[TAKEN_IN, PERSONS, KEPT_ASIDE, ROLLED_BACK, DROPPED, NEVER_STOOD, UNDONE];
 const KEPT: &[&str] =
     &["answer.recorded", "checkpoint.begun", "checkpoint.staged", "checkpoint.commit", "checkpoint.branch"];
 const ROLLED_BACK: &[&str] = &["answer.recorded", "roll_back.kept", "roll_back.branch", "roll_back.restored"];
@@ -26,6 +26,7 @@ const DROPPED_IN_PLACE: &[&str] = &[
 ];
 const TAKEN_IN: &[&str] = &["take_in.ended", "take_in.kept", "take_in.branch"];
 const PERSONS: &[&str] = &["persons.ref", "persons.stash"];
+const KEPT_ASIDE: &[&str] = &["kept.moved"];
 const NEVER_STOOD: &[&str] = &["answer.recorded", "drop.cleared"];
 const UNDONE: &[&str] = &["undo.marked", "undo.branch"];
 
@@ -114,6 +115,19 @@ fn given_up() {
     }
     let (env, task) = with_loose_file("worktree");
     Case::new(&env, &["drop", "--json", &task]).then(&["resume", "--json", &task]).takes_back().at(DROPPED);
+}
+
+/// A repository within the tree is in no commit.
+#[test]
+fn given_up_with_what_no_commit_can_hold() {
+    let (env, task) = with_loose_file("worktree");
+    let app = env.state().join("worktrees").join(&task).join("app");
+    Checkout::new(&app).write("main.py", "code\n");
+    Case::new(&env, &["drop", "--json", &task]).at(KEPT_ASIDE);
+    let result = env.run(&["drop", "--json", &task]).ends(0, "dropped");
+    assert!(result["notices"].to_string().contains("no commit can hold app/"), "{result}");
+    let kept = fs::read_dir(env.state().join("kept").join(task)).unwrap().next().unwrap().unwrap().path();
+    assert_eq!(fs::read_to_string(kept.join("app/main.py")).unwrap(), "code\n");
 }
 
 #[test]

@@ -1,23 +1,30 @@
 //! Every question has answers that end it, wherever a history was cut.
 
 use nisse::domain::{
-    event::{EventKind, ResultStatus, ToolResult},
+    event::{Event, EventKind, ResultStatus, ToolResult},
     gate::Answer,
-    id::IntentId,
+    id::{CommitId, IntentId},
     intent::{IntentKind, Status},
     next::{Now, Recovery, Step, next},
     outcome::{End, Outcome, Pause},
+    repository::RepositoryChange,
     task::Task,
 };
 use proptest::prelude::*;
 
-use super::{event_of, walk};
+use super::{TASK, walk};
 
 /// More steps than anything that is given up can take.
 const STEPS: usize = 60;
 
+/// A change of the repository that a history may hold.
+pub(super) fn changes(found: Option<CommitId>) -> Vec<RepositoryChange> {
+    vec![RepositoryChange::BranchMoved { branch: "nisse/x".to_owned(), found, kept: None }]
+}
+
 fn push(task: &mut Task, kind: EventKind) {
-    let event = event_of(task, kind);
+    let (seq, spent_ms) = (task.seq + 1, task.spent_ms);
+    let event = Event { task: TASK, seq, at_ms: 1000 + spent_ms, spent_ms, kind };
     task.apply(&event).unwrap();
 }
 
