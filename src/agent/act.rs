@@ -7,7 +7,9 @@ use std::time::Duration;
 use super::{
     Error,
     env::{Answered, Env, head, time_left},
+    repository,
     tools::{self, Edit, FileRules, Look, PlannedEdit, RunCommand, Tool},
+    uncommittable,
 };
 use crate::{
     domain::{
@@ -34,6 +36,11 @@ pub(super) async fn act(journal: &mut Journal, env: &mut Env<'_>, id: &CallId) -
         Ok(Tool::Edit(asked)) => edit(journal, env, id, &asked, &rules).await,
         Ok(Tool::RunCommand(asked)) => run(journal, env, id, &asked).await,
         Ok(Tool::HandBack(note)) => {
+            if note.succeeded
+                && let Some(refusal) = uncommittable::refusal(journal.task(), env.worktree()?)?
+            {
+                return env.answer(journal, id, Answered::new(ResultStatus::Refused, refusal));
+            }
             journal.push(EventKind::EndingAccepted { call: id.clone(), handback: note.into() })?;
             Ok(())
         }
@@ -147,17 +154,22 @@ async fn run(journal: &mut Journal, env: &mut Env<'_>, id: &CallId, asked: &RunC
     let started = &journal.task().started;
     let most = Duration::from_millis(started.command_time_ms).min(time_left(journal));
     let command = asked.on_host(most, &started.pass_env);
+    let before = repository::note(env.worktree()?)?;
     let intent = open(journal, IntentKind::Command { call: id.clone(), command: command.line.clone() })?;
     let ran = tokio::select! {
         ran = env.host.run(&command) => Some(ran),
         () = env.stop.wait() => None,
     };
-    let (status, content) = match ran {
+    let (status, mut content) = match ran {
         Some(Ok(output)) => tools::command_answer(&command.line, &output),
         Some(Err(host::Error::Refused(text))) => return abandon(journal, env, intent, id, text),
         Some(Err(error @ (host::Error::Changed { .. } | host::Error::Io { .. }))) => return Err(error.into()),
         None => (ResultStatus::Failed, "The person asked to stop while the command ran; it was ended.".to_owned()),
     };
+    if let Some(note) = repository::see_to(journal, env.worktree()?, &head(journal.task())?)? {
+        content = format!("{content}\n{note}");
+    }
+    uncommittable::record(journal, env.worktree()?, &before)?;
     let checkpoint = checkpoint(journal, env, intent, id, None)?;
     env.answer(journal, id, Answered { status, content, checkpoint, seen: None })?;
     journal.push(EventKind::IntentSettled { intent, cause: None })?;

@@ -9,6 +9,7 @@ use super::{
     place,
     recover::{abandoned, in_place, reopened, settled},
     switch,
+    uncommittable::{self, Which},
 };
 use crate::{
     domain::{
@@ -53,7 +54,7 @@ pub(super) async fn roll_call_back(
     call: &CallId,
 ) -> Result<(), Error> {
     let TakenBack::Done(told) = take_back(journal, env).await? else { return Ok(()) };
-    let text = "Interrupted: nisse was cut off while this ran, and it is not known how far it came. The person decided \
+    let text = "Interrupted: how this ended was not recorded, and it is not known how far it came. The person decided \
                 that the files go back to what they were before it. Nothing of it is left in the tracked files.";
     env.answer(journal, call, Answered::new(ResultStatus::Failed, text))?;
     abandoned(journal, intent, "rolled back, as the person decided")?;
@@ -72,9 +73,13 @@ pub(super) fn keep_call(
     intent: IntentId,
     call: &CallId,
 ) -> Result<(), Error> {
+    if journal.task().started.isolation == Isolation::Worktree {
+        // what was there before the command is not known any more, and the directory is the task's own
+        uncommittable::record(journal, env.worktree()?, &[])?;
+    }
     let checkpoint = act::checkpoint(journal, env, intent, call, None)?;
     let content =
-        "Interrupted: nisse was cut off while this ran, and it is not known how far it came. The person decided \
+        "Interrupted: how this ended was not recorded, and it is not known how far it came. The person decided \
                    to keep what it left: look at the files before you go on."
             .to_owned();
     env.answer(journal, call, Answered { status: ResultStatus::Failed, content, checkpoint, seen: None })?;
@@ -190,6 +195,7 @@ async fn take_back(journal: &mut Journal, env: &mut Env<'_>) -> Result<TakenBack
         let Some(again) = reopened(journal, env, &spec).await? else { return Ok(TakenBack::Rests) };
         (again, elsewhere.then_some(kept_at))
     };
+    uncommittable::move_out(journal, &worktree, Which::All)?;
     let torn = switch::torn(&worktree.restore(&head)?);
     let kept = kept.map(|kept| format!("what was there is kept at {kept}"));
     let told: Vec<_> = kept.into_iter().chain(torn).collect();

@@ -8,10 +8,12 @@ use std::time::Duration;
 use super::{
     Error, act,
     env::{Answered, Env, head, time_left},
-    place, switch,
+    place, repository, switch,
+    uncommittable::{self, Which},
 };
 use crate::{
     domain::{
+        checkout::Isolation,
         event::{EventKind, ResultStatus},
         id::{CallId, CommitId},
         intent::IntentKind,
@@ -39,11 +41,18 @@ pub(super) async fn check(journal: &mut Journal, env: &Env<'_>, id: &CallId) -> 
     if let Some(refusal) = unchanged(journal, env, &head)? {
         return env.answer(journal, id, Answered::new(ResultStatus::Refused, refusal));
     }
-    let commands = journal.task().started.checks.clone();
-    if commands.is_empty() {
+    let task = journal.task();
+    let commands = task.started.checks.clone();
+    if commands.is_empty() && task.made.is_empty() {
         return env.answer(journal, id, Answered::new(ResultStatus::Done, "Accepted."));
     }
     let intent = act::open(journal, IntentKind::Check { call: id.clone() })?;
+    // the checks are to see what the branch holds
+    uncommittable::move_out(journal, env.worktree()?, Which::Made)?;
+    if journal.task().started.isolation == Isolation::Worktree {
+        env.worktree()?.remove_empty_directories()?;
+    }
+    journal.commit()?;
     let verdict = run_all(journal, env, id, &commands).await?;
     take_back(journal, env, &head)?;
     env.answer(journal, id, verdict)?;
@@ -53,6 +62,7 @@ pub(super) async fn check(journal: &mut Journal, env: &Env<'_>, id: &CallId) -> 
 
 /// Takes away what the checks left.
 pub(super) fn take_back(journal: &mut Journal, env: &Env<'_>, head: &CommitId) -> Result<(), Error> {
+    uncommittable::move_out(journal, env.worktree()?, Which::All)?;
     let at_ms = journal.clock().civil_ms();
     let told = place::taken_back(journal.task(), at_ms, env.worktree()?, head, "check")?;
     switch::record(
@@ -95,10 +105,13 @@ async fn run_all(journal: &mut Journal, env: &Env<'_>, id: &CallId, commands: &[
             keep: KEEP,
             pass_env: started.pass_env.clone(),
         };
+        let before = repository::note(env.worktree()?)?;
         let ran = tokio::select! {
             ran = env.host.run(&command) => Some(ran?),
             () = env.stop.wait() => None,
         };
+        repository::see_to(journal, env.worktree()?, &head(journal.task())?)?;
+        uncommittable::record(journal, env.worktree()?, &before)?;
         let Some(output) = ran else {
             return Ok(Answered::new(
                 ResultStatus::NotRun,
@@ -129,7 +142,8 @@ async fn run_all(journal: &mut Journal, env: &Env<'_>, id: &CallId, commands: &[
             return Ok(Answered::new(ResultStatus::Failed, failing(line, &output, &output_tail)));
         }
     }
-    Ok(Answered::new(ResultStatus::Done, "Accepted: the checks passed."))
+    let accepted = if commands.is_empty() { "Accepted." } else { "Accepted: the checks passed." };
+    Ok(Answered::new(ResultStatus::Done, accepted))
 }
 
 fn failing(line: &str, output: &CommandOutput, tail: &str) -> String {

@@ -5,7 +5,7 @@ use std::{path::PathBuf, time::Duration};
 use super::{
     Error,
     env::{Env, time_left},
-    switch,
+    repository, switch,
 };
 use crate::{
     domain::{checkout::Isolation, event::EventKind, globs::PathGlobs, id::CommitId, task::Task},
@@ -69,7 +69,10 @@ pub(super) async fn furnish(
         }
     }
     if let Some(line) = started.setup.clone() {
-        if !setup(journal, env, &line).await? {
+        worktree.note_persons()?;
+        let ran = setup(journal, env, &line).await;
+        repository::see_to(journal, worktree, at)?;
+        if !ran? {
             return Ok(Furnished::Stopped);
         }
         crash::point("setup.ran");

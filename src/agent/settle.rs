@@ -7,6 +7,7 @@ use super::{
     Error, act, answered,
     env::{Env, head},
     place, recover, switch,
+    uncommittable::{self, Which},
 };
 use crate::{
     domain::{
@@ -40,6 +41,11 @@ pub(super) fn settle(journal: &mut Journal, env: &Env<'_>, outcome: Outcome) -> 
 
 fn complete(journal: &mut Journal, env: &Env<'_>, end: &End, cause: &str) -> Result<(), Error> {
     leave_out(journal, env)?;
+    if journal.task().started.isolation == Isolation::InPlace
+        && let Some(worktree) = &env.worktree
+    {
+        uncommittable::move_out(journal, worktree, Which::Made)?;
+    }
     match end {
         End::Handback => {
             squash(journal, env)?;
@@ -55,9 +61,7 @@ fn complete(journal: &mut Journal, env: &Env<'_>, end: &End, cause: &str) -> Res
     if *end == End::Handback && journal.task().started.isolation == Isolation::Worktree {
         let intent = act::open(journal, IntentKind::CleanUp)?;
         crash::point("end.recorded");
-        let done = env.worktree()?.remove_worktree();
-        crash::point("clean_up.done");
-        recover::after_completion(journal, intent, "clean-up", None, done)?;
+        recover::clean_up(journal, env, intent, None)?;
     }
     Ok(())
 }
@@ -133,8 +137,7 @@ fn discard(journal: &mut Journal, env: &Env<'_>, end: &End, cause: &str) -> Resu
     let intent =
         act::open(journal, IntentKind::Discard { tip: tip.clone(), end: end.clone(), cause: cause.to_owned() })?;
     crash::point("discard.opened");
-    let done = place::branch(journal.task(), env, &tip)?.discard(&tip);
-    recover::after_completion(journal, intent, "discard", None, done)
+    recover::discard(journal, env, intent, None, &tip)
 }
 
 /// Given up, it leaves nothing under its names, also where it never stood. What cannot be removed changes no outcome.
@@ -178,7 +181,6 @@ fn keep_all(journal: &Journal, env: &Env<'_>) -> Result<CommitId, Error> {
     if task.started.isolation == Isolation::Worktree
         && let Ok(Some(worktree)) = Worktree::open(env.checkout, &place::spec(task, &tip))
         && let Some(decision) = task.decision
-        && worktree.tip()?.as_ref() == Some(&tip)
     {
         worktree.keep_found(&tip, decision.seq, decision.at_ms)?;
         crash::point("drop.kept");

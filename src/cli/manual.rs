@@ -99,10 +99,10 @@ Examples:
 
 pub(super) const RESUME: &str = "\
 Decisions:
-  Where it is not known how far a command came before nisse died, or the files
-  are not what the log says, the task rests with exit 6, and nothing is
-  touched. On a terminal you are shown what is there, and asked. Elsewhere one
-  of these says how it goes on:
+  Where it was not recorded how a command ended, or the files are not what the
+  log says, the task rests with exit 6, and nothing is touched. On a terminal
+  you are shown what is there, and asked. Elsewhere one of these says how it
+  goes on:
   --rollback  branch and files go back to the last checkpoint; what was there
               is kept under refs/nisse/found; ignored files stay as they are
   --keep      what is in the worktree becomes a checkpoint

@@ -15,7 +15,7 @@ use serde::Serialize;
 use super::{Error, settings::KeepTurns};
 use crate::{
     agent::place::spec,
-    domain::{apply::Standing, id::TaskId, outcome::End, task::Task},
+    domain::{apply::Standing, event::EventKind, id::TaskId, outcome::End, task::Task},
     log::{Log, crash},
     repo::{Checkout, TaskBranch, TaskRef, WorktreeSpec},
 };
@@ -28,8 +28,8 @@ const TURNS: &str = "refs/nisse/turns/";
 /// Something that was left behind.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 pub struct Leftover {
-    /// `worktree`, `branch`, `ref`, `lock`, `task`.
-    #[schemars(extend("enum" = ["worktree", "branch", "ref", "lock", "task"]))]
+    /// `worktree`, `branch`, `ref`, `kept`, `lock`, `task`.
+    #[schemars(extend("enum" = ["worktree", "branch", "ref", "kept", "lock", "task"]))]
     pub kind: &'static str,
     /// A path or a ref.
     pub name: String,
@@ -64,6 +64,7 @@ enum Removal {
     Worktree(WorktreeSpec),
     Branch(WorktreeSpec),
     Ref(TaskRef),
+    Kept(TaskId),
     Lock(TaskId),
     InPlace(TaskId),
     /// The task owes it: going on with it is what removes it.
@@ -131,6 +132,9 @@ pub fn look(log: &Log, checkout: &Checkout, keep: KeepTurns, now_ms: u64) -> Res
         found.extend(judge_ref(&mut known, checkout, one, keep, now_ms)?);
     }
     found.extend(judge_in_place(&mut known, checkout)?);
+    for id in log.kept() {
+        found.extend(judge_kept(&mut known, checkout, id));
+    }
     for id in log.locks() {
         let lock = |state, why: &str, remove| Leftover {
             kind: "lock",
@@ -160,6 +164,7 @@ pub fn fix(log: &Log, checkout: &Checkout, found: Vec<Leftover>) -> Vec<Leftover
             }
             Removal::Branch(spec) => checkout.remove_branch(spec).map_err(Error::from),
             Removal::Ref(found) => checkout.remove_ref(found).map_err(Error::from),
+            Removal::Kept(id) => log.remove_kept(*id).map_err(Error::from),
             Removal::Lock(id) => log.remove_lock(*id).map_err(Error::from),
             Removal::InPlace(id) => checkout.forget_in_place(*id).map_err(Error::from),
         };
@@ -187,10 +192,32 @@ pub fn owing(found: &[Leftover]) -> Vec<TaskId> {
         | Removal::Worktree(_)
         | Removal::Branch(_)
         | Removal::Ref(_)
+        | Removal::Kept(_)
         | Removal::Lock(_)
         | Removal::InPlace(_) => None,
     };
     found.iter().filter_map(owed).collect()
+}
+
+/// What there is after tasks were gone on with that owed something: what they still owe stays, with the reason.
+#[must_use]
+pub fn carried_out(log: &Log, before: Vec<Leftover>, mut left: Vec<Leftover>) -> Vec<Leftover> {
+    for one in &mut left {
+        if let Removal::Owed(id) = one.remove {
+            let events = log.events(id, 0).unwrap_or_default();
+            let why = events.iter().rev().find_map(|event| {
+                if let EventKind::Recovered { cause, .. } = &event.kind { Some(cause.as_str()) } else { None }
+            });
+            one.state = State::Kept;
+            one.why = format!("its end could not be carried out: {}", why.unwrap_or("the log does not say why"));
+            one.remove = Removal::Never;
+        }
+    }
+    let is_left = |one: &Leftover| left.iter().any(|still| (still.kind, still.task) == (one.kind, one.task));
+    let done = before.into_iter().filter(|one| matches!(one.remove, Removal::Owed(_)) && !is_left(one));
+    let done: Vec<_> = done.map(|one| Leftover { state: State::Removed, remove: Removal::Never, ..one }).collect();
+    left.extend(done);
+    left
 }
 
 /// Takes away the refs of tasks that were settled long ago, and the oldest turns that are more than the person wants to
@@ -263,6 +290,24 @@ fn owed(log: &Log, checkout: &Checkout) -> Result<Vec<Leftover>, Error> {
         found.push(Leftover { kind: "task", name: task.started.branch.clone(), task: Some(id), state, why, remove });
     }
     Ok(found)
+}
+
+/// What was moved out of a task's tree stays until whoever sees this says that it may go.
+fn judge_kept(known: &mut Known<'_>, checkout: &Checkout, id: TaskId) -> Option<Leftover> {
+    let name = known.log.kept_dir(id).display().to_string();
+    let (state, why, remove) = match known.owner(id) {
+        Owner::InUse => return None,
+        Owner::Foreign => (State::Foreign, "this log does not hold its task".to_owned(), Removal::Never),
+        Owner::Unreadable => (State::Kept, "its task cannot be read".to_owned(), Removal::Never),
+        // it is told where the task worked
+        Owner::Settled(task, _) if Path::new(&task.started.checkout) != checkout.root() => return None,
+        Owner::Settled(task, _) => {
+            let paths: Vec<_> = task.kept_aside.iter().flat_map(|(_, paths)| paths.iter().cloned()).collect();
+            let why = format!("its task made it, and no commit can hold it: {}", paths.join(", "));
+            (State::Dead, why, Removal::Kept(id))
+        }
+    };
+    Some(Leftover { kind: "kept", name, task: Some(id), state, why, remove })
 }
 
 fn judge_worktree(

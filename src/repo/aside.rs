@@ -22,7 +22,7 @@ const FILE: &str = "nisse-ignored";
 impl Worktree {
     /// Notes what is no part of the branch now; `fresh`: only git has put files there, so that nothing is.
     pub fn set_aside(&self, fresh: bool) -> Result<(), Error> {
-        let path = self.noted();
+        let path = self.aside_file();
         let mut noted = Vec::new();
         if !fresh || self.branch().isolation == Isolation::InPlace {
             let git = self.git()?;
@@ -59,7 +59,7 @@ impl Worktree {
 
     /// What is set aside.
     pub(super) fn aside(&self) -> Result<Aside, Error> {
-        let path = self.noted();
+        let path = self.aside_file();
         let noted = match fs::read(&path) {
             // one that was not furnished yet has none
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
@@ -70,7 +70,7 @@ impl Worktree {
     }
 
     /// The file that names what is set aside.
-    fn noted(&self) -> PathBuf {
+    fn aside_file(&self) -> PathBuf {
         match self.branch().isolation {
             Isolation::Worktree => self.git_dir().join(FILE),
             Isolation::InPlace => self.checkout().in_place_directory().join(FILE),

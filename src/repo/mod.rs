@@ -39,6 +39,7 @@ mod leftovers;
 mod looked_at;
 mod never_staged;
 mod pack;
+mod persons;
 mod planned;
 mod process;
 mod restore;
@@ -49,9 +50,11 @@ mod snapshot;
 mod staging;
 mod store;
 mod submodules;
+mod take_in;
 mod three_way;
 mod tie;
 mod unclean;
+mod uncommittable;
 pub mod workspace;
 mod worktree;
 
@@ -78,6 +81,7 @@ pub use pack::{KeptRefs, Loose, Packed};
 pub use process::end_git;
 pub use roll_back::found_ref;
 pub use snapshot::{Snapshot, SnapshotRequest};
+pub use uncommittable::{MovedOut, kept_in};
 pub use worktree::{Worktree, WorktreeSpec};
 
 use crate::domain::id::CommitId;

@@ -22,7 +22,7 @@ pub fn found_ref(task: TaskId, number: u64) -> String {
 
 /// The same for what is kept without a person's decision, by what it is: `setup`, and `setup-2` where that holds
 /// something else already.
-fn found_as(task: TaskId, what: &str, number: usize) -> String {
+pub(super) fn found_as(task: TaskId, what: &str, number: usize) -> String {
     let more = if number == 1 { String::new() } else { format!("-{number}") };
     format!("refs/nisse/found/{task}/{what}{more}")
 }

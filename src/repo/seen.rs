@@ -30,7 +30,7 @@ const TICK: i128 = 20_000_000;
 const SMALL: u64 = 1 << 20;
 
 /// A file's status, as far as a change shows in it.
-type Stamp = (u64, u32, u64, i128, i128);
+pub(super) type Stamp = (u64, u32, u64, i128, i128);
 
 /// How many paths may differ for their looks to be enough.
 const FEW: usize = 100;
@@ -291,7 +291,7 @@ fn walk(root: &Path, kept_out: Option<&Path>, mut each: impl FnMut(&Path, Stamp)
     Some(true)
 }
 
-fn stamp(found: &fs::Metadata) -> Stamp {
+pub(super) fn stamp(found: &fs::Metadata) -> Stamp {
     let time = |seconds: i64, nanos: i64| i128::from(seconds) * 1_000_000_000 + i128::from(nanos);
     (
         found.ino(),

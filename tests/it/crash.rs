@@ -134,6 +134,17 @@ impl End {
             let outcome = task.outcome().map(|outcome| outcome.word());
             format!("{} {outcome:?}, {} pending\n", task.id, task.pending_intents().count())
         };
+        // what is kept must be named, also by whoever goes on
+        let unnamed = |task: nisse::domain::task::Task| {
+            let found = git(&["for-each-ref", "--format=%(refname)", &format!("refs/nisse/found/{}", task.id)]);
+            let is_told = |name: &&str| task.changes.iter().any(|change| change.kept() == Some(*name));
+            let ours = |name: &&str| ["branch", "head"].iter().any(|what| name.ends_with(what));
+            let aside: Vec<_> = task.kept_aside.iter().flat_map(|(_, paths)| paths).collect();
+            format!("{aside:?} is told; ")
+                + &found.lines().filter(ours).filter(|name| !is_told(name)).collect::<String>()
+        };
+        let tasks_again = log.iter().flat_map(|log| log.tasks().unwrap().into_iter().map(|id| log.task(id).unwrap()));
+        let unnamed: String = tasks_again.map(unnamed).collect();
         let list = |place: &str| {
             let entries = std::fs::read_dir(env.state().join(place)).into_iter().flatten();
             let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
@@ -150,6 +161,7 @@ impl End {
             ("directories", list("worktrees")),
             ("locks", list("locks")),
             ("tasks", tasks.map(outcome).collect()),
+            ("what is kept", unnamed),
         ]);
         Self { files: Fingerprint::of(env.checkout.path()), said }
     }

@@ -169,6 +169,9 @@ impl Teller {
             | EventKind::GateAnswered { .. }
             | EventKind::FilesChanged { .. }
             | EventKind::WorktreeRepaired { .. }
+            | EventKind::RepositoryChanged { .. }
+            | EventKind::UncommittableMade { .. }
+            | EventKind::KeptAside { .. }
             | EventKind::LeftOut { .. }
             | EventKind::Recovered { .. } => {
                 let lines = story::lines(event).iter().map(|line| plain(line)).collect();

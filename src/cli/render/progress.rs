@@ -200,6 +200,9 @@ fn told(event: &Event) -> Vec<String> {
         | EventKind::CheckRan { .. }
         | EventKind::FilesChanged { .. }
         | EventKind::WorktreeRepaired { .. }
+        | EventKind::RepositoryChanged { .. }
+        | EventKind::UncommittableMade { .. }
+        | EventKind::KeptAside { .. }
         | EventKind::LeftOut { .. }
         | EventKind::Recovered { .. } => story::lines(event),
         EventKind::TaskStarted(_)

@@ -110,6 +110,9 @@ impl Status {
             | EventKind::TurnEnded { .. }
             | EventKind::FilesChanged { .. }
             | EventKind::WorktreeRepaired { .. }
+            | EventKind::RepositoryChanged { .. }
+            | EventKind::UncommittableMade { .. }
+            | EventKind::KeptAside { .. }
             | EventKind::LeftOut { .. }
             | EventKind::Recovered { .. } => {}
         }

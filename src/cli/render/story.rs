@@ -120,6 +120,13 @@ pub fn lines(event: &Event) -> Vec<String> {
         EventKind::WorktreeRepaired { what } => {
             vec![format!("something had changed the worktree's {}: put back", what.join(" and "))]
         }
+        EventKind::RepositoryChanged { changes } => changes.iter().map(ToString::to_string).collect(),
+        EventKind::UncommittableMade { paths } => {
+            vec![format!("made, and no commit can hold it: {}", paths.join(", "))]
+        }
+        EventKind::KeptAside { paths, place } => {
+            vec![format!("no commit can hold {}; it is kept in {place}", paths.join(", "))]
+        }
         EventKind::LeftOut { paths } => {
             vec![left_out(paths)]
         }

@@ -103,13 +103,12 @@ fn thrown_away(isolation: &str, line: &str) -> TestEnvironment {
 }
 
 #[test]
-fn a_command_that_moves_the_tasks_branch_stops_it_and_giving_up_gives_everything_back() {
+fn a_command_that_moves_the_tasks_branch_ends_nothing_and_the_checkout_is_what_it_was() {
     for isolation in ["worktree", "in-place"] {
         let env = thrown_away(isolation, "git reset -q --hard HEAD~1 && git clean -fdq");
-        let run = env.delegate(&["--isolation", isolation], "Work.");
-        assert!(run.exits(1).stderr.contains("who moved it"), "{}", run.report());
-        let gated = env.run(&["resume", "--json"]).ends(6, "gated");
-        env.run(&["drop", "--json", gated["task"].as_str().unwrap()]).ends(0, "dropped");
+        let result = env.delegate(&["--isolation", isolation], "Work.").ends(0, "handback");
+        assert_eq!(env.on_branch(&result, "made.txt").unwrap(), b"made\n");
+        assert!(result["notices"].to_string().contains("had been moved to"), "{result}");
         env.assert_checkout_unchanged();
     }
 }

@@ -98,6 +98,17 @@ pub(super) fn every(nth: &mut u32, record: &mut dyn FnMut(&TestEnvironment)) {
     in_place(nth, record);
     changed(nth, record);
     repaired(nth, record);
+    own_git(nth, record);
+}
+
+/// A command that commits, and makes what no commit can hold.
+fn own_git(nth: &mut u32, record: &mut dyn FnMut(&TestEnvironment)) {
+    let line = "git commit -qm mine --allow-empty; git init -q app";
+    let steps =
+        vec![write("b\n"), Step::call("run_command", json!({"command": line})), Step::hand_back(), Step::hand_back()];
+    let env = world(Wire::Chat, steps, nth);
+    env.delegate(&[], STORY).exits(0);
+    record(&env);
 }
 
 fn delegations(wire: Wire, nth: &mut u32, record: &mut dyn FnMut(&TestEnvironment)) {
