@@ -13,6 +13,7 @@ mod codec;
 pub mod crash;
 mod heartbeat;
 mod journal;
+mod kept;
 mod lock;
 mod open;
 mod read;

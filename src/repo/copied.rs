@@ -5,8 +5,11 @@
 
 use std::{
     fs, io,
+    os::unix::fs::{FileTypeExt as _, MetadataExt as _},
     path::{Path, PathBuf},
 };
+
+use rustix::fs::Mode;
 
 use super::{Error, Worktree, io_error, staging::shown};
 use crate::domain::globs::PathGlobs;
@@ -40,9 +43,15 @@ impl Worktree {
                 continue;
             }
             let meant = meant || globs.iter().any(|globs| globs.matches(&shown(&path)));
-            // of a directory, git is asked about what would be in it: it need not be there yet
-            let asked = if kind.is_dir() { path.join("any") } else { path.clone() };
-            if meant && !self.ignored(&[shown(&asked)])?.is_empty() {
+            // of a directory, git is asked about what would be in it: it need not be there yet; a link may stand for one
+            let mut asked = Vec::new();
+            if !kind.is_dir() {
+                asked.push(shown(&path));
+            }
+            if !kind.is_file() {
+                asked.push(shown(&path.join("any")));
+            }
+            if meant && !self.ignored(&asked)?.is_empty() {
                 if self.copy_one(&path).map_err(io_error("copy", &entry.path()))? {
                     copied.push(shown(&path));
                 }
@@ -71,7 +80,7 @@ impl Worktree {
 }
 
 /// Copies files, links as links, and directories; false where something else stood there already.
-fn copy_all(from: &Path, to: &PathBuf) -> io::Result<bool> {
+pub(super) fn copy_all(from: &Path, to: &PathBuf) -> io::Result<bool> {
     let found = from.symlink_metadata()?;
     let taken = to.symlink_metadata().ok();
     if found.is_dir() {
@@ -95,6 +104,9 @@ fn copy_all(from: &Path, to: &PathBuf) -> io::Result<bool> {
     } else if found.is_file() {
         // copy_file_range and clonefile share blocks where the file system can
         fs::copy(from, to)?;
+    } else if found.file_type().is_fifo() {
+        let mode = Mode::from_raw_mode(found.mode() & 0o7777);
+        rustix::fs::mkfifoat(rustix::fs::CWD, to, mode)?;
     } else {
         return Ok(false);
     }

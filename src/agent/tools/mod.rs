@@ -28,7 +28,7 @@ pub use self::{
     file_rules::FileRules,
     hand_back::HandBack,
     list::ListFiles,
-    planned::{Known, PlannedEdit, plan_edit},
+    planned::{Known, PlannedEdit, edited_path, plan_edit},
     read::ReadFile,
     search::Search,
     write::WriteFile,
