@@ -43,7 +43,8 @@ pub async fn run(
     watch: Watch,
 ) -> Result<TaskResult, Error> {
     let checkout = &checkout.clone().with_filters(&journal.task().started.filters).holding(journal.lock());
-    let host = Local::new(Path::new(&journal.task().started.worktree), opened.environment.variables());
+    let host = Local::new(Path::new(&journal.task().started.worktree), opened.environment.variables())
+        .beside(checkout.same_second());
     let mut secrets = secrets.to_vec();
     secrets.extend(opened.passed_secrets(&journal.task().started.pass_env));
     let mut env = Env {

@@ -127,6 +127,9 @@ impl Checkout {
                 against.push((*path).clone());
                 continue;
             }
+            if matches!((pass, &to), (Pass::Take, None) | (Pass::Put, Some(_))) {
+                self.same_second().before_change(self.root(), &[self.root().join(path)]);
+            }
             match (pass, &to) {
                 (Pass::Take, None) => disk::take(self.root(), path)?,
                 (Pass::Put, Some(to)) => disk::put(self.root(), path, to, &temporary)?,

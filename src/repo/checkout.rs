@@ -10,7 +10,7 @@ use std::{
 };
 
 use super::{
-    Environment, Error,
+    Environment, Error, SameSecond,
     configuration::{Configuration, Formats},
     git::Git,
     io_error,
@@ -33,6 +33,7 @@ pub struct Checkout {
     formats: Formats,
     attributes: Option<PathBuf>,
     git: Git,
+    same_second: SameSecond,
 }
 
 impl Checkout {
@@ -68,6 +69,7 @@ impl Checkout {
             root: place.root,
             git_dir: place.git_dir,
             common_dir: place.common_dir,
+            same_second: SameSecond::default(),
         })
     }
 
@@ -90,6 +92,12 @@ impl Checkout {
     pub fn by_program(mut self) -> Self {
         self.formats.by_program = true;
         self
+    }
+
+    /// What has run in the current second; of this checkout and of all that were cloned from it.
+    #[must_use]
+    pub fn same_second(&self) -> &SameSecond {
+        &self.same_second
     }
 
     /// The content filters that are configured.

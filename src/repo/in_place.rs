@@ -322,6 +322,9 @@ impl TaskBranch {
             && !waiting.iter().any(|path| own.contains(path));
         // git itself overwrites nothing that it does not know
         let back = || git.call(["read-tree", "-m", "-u", &base.0, &snapshot.0]).limit(LONG).run();
+        if untouched {
+            checkout.before_files_become(&base.0, &snapshot.0)?;
+        }
         if untouched && back().is_ok() {
             checkout.put_modes_back(kept)?;
             self.put_head_back(was)?;

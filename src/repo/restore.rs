@@ -10,6 +10,8 @@ use super::{
     Error, Worktree, excludes,
     git::{Git, LONG},
     io_error,
+    removal::remove_tree,
+    seen::Looks,
     staging::paths,
 };
 use crate::domain::{checkout::Isolation, id::CommitId};
@@ -18,8 +20,14 @@ impl Worktree {
     /// Makes index and files those of `commit`; untracked files go, and repositories inside. Ignored files and
     /// artefacts stay. The branch is not moved.
     pub fn restore(&self, commit: &CommitId) -> Result<(), Error> {
-        self.forget();
         self.verify()?;
+        let changing = match self.looks_beside(commit) {
+            Looks::Same => Vec::new(),
+            Looks::Differ(_) | Looks::Unknown => self.paths_changed_since(commit)?,
+        };
+        let changing: Vec<_> = changing.iter().map(|path| self.path().join(path)).collect();
+        self.checkout().same_second().before_change(self.path(), &changing);
+        self.forget();
         let git = self.git()?;
         self.plain_index(&git, commit)?;
         self.unstage_aside(&git, commit)?;
@@ -51,7 +59,7 @@ impl Worktree {
         let changes = self.changes(git, None)?;
         for path in changes.untracked.iter().chain(&changes.repositories) {
             let place = self.path().join(path);
-            remove_tree_or_file(&place)?;
+            remove_tree(&place)?;
             for above in path.ancestors().skip(1).take_while(|above| !above.as_os_str().is_empty()) {
                 if std::fs::remove_dir(self.path().join(above)).is_err() {
                     break;
@@ -82,16 +90,6 @@ impl Worktree {
             rest = later;
         }
         Ok(())
-    }
-}
-
-fn remove_tree_or_file(path: &Path) -> Result<(), Error> {
-    if path.symlink_metadata().is_ok_and(|found| found.is_dir()) {
-        return super::worktree::remove_tree(path);
-    }
-    match std::fs::remove_file(path) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(io_error("remove", path)(error)),
-        Ok(()) | Err(_) => Ok(()),
     }
 }
 

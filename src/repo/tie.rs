@@ -5,7 +5,8 @@ use std::{fs, io::Write, os::unix::fs::PermissionsExt, sync::PoisonError};
 
 use super::{
     Error, Worktree, io_error,
-    worktree::{read_file, read_line, remove_tree},
+    removal::remove_tree,
+    worktree::{read_file, read_line},
 };
 use crate::domain::checkout::Isolation;
 

@@ -5,7 +5,7 @@ use std::{
     ffi::OsStr,
     fs,
     io::{ErrorKind, Write},
-    os::unix::{ffi::OsStrExt, fs::PermissionsExt},
+    os::unix::ffi::OsStrExt,
     path::{Path, PathBuf},
     sync::{Arc, Mutex},
     thread,
@@ -17,6 +17,7 @@ use super::{
     branch::TaskBranch,
     git::{Git, LONG},
     io_error,
+    removal::{remove_file, remove_tree},
     seen::Memory,
     snapshot::is_snapshot_of,
     staging::{paths, shown},
@@ -70,6 +71,7 @@ impl Worktree {
         clear_branch(&branch, &spec.start, || remove(&branch))?;
         let options = ["-b", &spec.branch, "--no-track"];
         let clear = || clear_branch(&branch, &spec.start, || remove(&branch));
+        checkout.same_second().nothing_ran();
         add(&branch, &reason(branch.task), &options, &spec.start.0, clear)
     }
 
@@ -83,6 +85,7 @@ impl Worktree {
         refuse_elsewhere(&branch)?;
         remove(&branch)?;
         crash::point("recreate.removed");
+        checkout.same_second().before_all_change(checkout.common_dir());
         let again = add(&branch, &unfinished(branch.task), &[], &spec.branch, || remove(&branch))?;
         crash::point("recreate.added");
         Ok(again)
@@ -148,6 +151,14 @@ impl Worktree {
 
     /// The paths whose files differ from those of `commit`, sorted; ignored ones and artefacts don't count.
     pub fn changed_since(&self, commit: &CommitId) -> Result<Vec<String>, Error> {
+        let mut changed: Vec<_> = self.paths_changed_since(commit)?.iter().map(|path| shown(path)).collect();
+        changed.sort_unstable();
+        changed.dedup();
+        Ok(changed)
+    }
+
+    /// The same paths as they are, in no order.
+    pub(super) fn paths_changed_since(&self, commit: &CommitId) -> Result<Vec<PathBuf>, Error> {
         self.verify()?;
         let git = self.git()?;
         self.plain_index(&git, commit)?;
@@ -155,9 +166,6 @@ impl Worktree {
         let call = call.args(["--ignore-submodules=all", commit.0.as_str(), "--"]);
         let mut changed = paths(call.limit(LONG).parts()?);
         changed.extend(self.changes(&git, None)?.untracked);
-        let mut changed: Vec<_> = changed.iter().map(|path| shown(path)).collect();
-        changed.sort_unstable();
-        changed.dedup();
         Ok(changed)
     }
 
@@ -406,40 +414,4 @@ pub(super) fn read_file(path: &Path) -> Option<String> {
 /// The first line of a small file; none if there is no such file.
 pub(super) fn read_line(path: &Path) -> Option<String> {
     read_file(path)?.lines().next().map(str::to_owned)
-}
-
-fn remove_file(path: &Path) -> Result<(), Error> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != ErrorKind::NotFound => Err(io_error("remove", path)(error)),
-        Ok(()) | Err(_) => Ok(()),
-    }
-}
-
-/// Removes a directory with all that is in it, also in directories that a tool made read-only, or what stands in its
-/// place; links are not followed.
-pub(super) fn remove_tree(path: &Path) -> Result<(), Error> {
-    let gone = |result: std::io::Result<()>| match result {
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
-        other => other,
-    };
-    if path.symlink_metadata().is_ok_and(|found| !found.is_dir()) {
-        return gone(fs::remove_file(path)).map_err(io_error("remove", path));
-    }
-    let first = gone(fs::remove_dir_all(path));
-    if first.is_err() {
-        open_up(path);
-        return gone(fs::remove_dir_all(path)).map_err(io_error("remove", path));
-    }
-    Ok(())
-}
-
-/// Makes all directories writable for us, as far as that goes.
-fn open_up(path: &Path) {
-    if !path.symlink_metadata().is_ok_and(|found| found.is_dir()) {
-        return;
-    }
-    let _ = fs::set_permissions(path, fs::Permissions::from_mode(0o700));
-    for entry in fs::read_dir(path).into_iter().flatten().flatten() {
-        open_up(&entry.path());
-    }
 }

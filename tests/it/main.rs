@@ -38,6 +38,7 @@ mod recordings;
 mod recovery;
 mod repo;
 mod resume;
+mod same_second;
 mod schemas;
 mod settings;
 mod states;
