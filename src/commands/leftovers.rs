@@ -3,12 +3,15 @@
 //! What this log does not hold belongs to another nisse (a host and its container share a repository, not a state
 //! directory): it is listed and never removed. What holds something that nothing else holds stays, and is named.
 
-use std::{collections::BTreeMap, path::Path};
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::Error;
+use super::{Error, owned::names};
 use crate::{
     agent::place::spec,
     domain::{apply::Standing, id::TaskId, outcome::End, task::Task},
@@ -22,8 +25,8 @@ const KEPT_MS: u64 = 30 * 24 * 60 * 60 * 1000;
 /// Something that was left behind.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 pub struct Leftover {
-    /// `worktree`, `branch`, `ref`, `lock`, `task`.
-    #[schemars(extend("enum" = ["worktree", "branch", "ref", "lock", "task"]))]
+    /// `worktree`, `branch`, `ref`, `lock`, `git_lock`, `task`.
+    #[schemars(extend("enum" = ["worktree", "branch", "ref", "lock", "git_lock", "task"]))]
     pub kind: &'static str,
     /// A path or a ref.
     pub name: String,
@@ -59,6 +62,7 @@ enum Removal {
     Branch(WorktreeSpec),
     Ref(TaskRef),
     Lock(TaskId),
+    GitLock(WorktreeSpec),
     /// The task owes it: going on with it is what removes it.
     Owed(TaskId),
 }
@@ -123,6 +127,9 @@ pub fn look(log: &Log, checkout: &Checkout, now_ms: u64) -> Result<Vec<Leftover>
     for one in checkout.task_refs()? {
         found.extend(judge_ref(&mut known, checkout, one, now_ms)?);
     }
+    for (branch, id) in known.branches.clone() {
+        found.extend(git_locks(log, checkout, id, &branch)?);
+    }
     for id in log.locks() {
         let lock = |state, why: &str, remove| Leftover {
             kind: "lock",
@@ -153,6 +160,10 @@ pub fn fix(log: &Log, checkout: &Checkout, found: Vec<Leftover>) -> Vec<Leftover
             Removal::Branch(spec) => checkout.remove_branch(spec).map_err(Error::from),
             Removal::Ref(found) => checkout.remove_ref(found).map_err(Error::from),
             Removal::Lock(id) => log.remove_lock(*id).map_err(Error::from),
+            Removal::GitLock(spec) => log
+                .while_free(spec.task, || checkout.remove_own_locks(spec))
+                .map_err(Error::from)
+                .and_then(|removed| removed.map(drop).map_err(Error::from)),
         };
         match done {
             Ok(()) => {
@@ -174,7 +185,12 @@ pub fn fix(log: &Log, checkout: &Checkout, found: Vec<Leftover>) -> Vec<Leftover
 pub fn owing(found: &[Leftover]) -> Vec<TaskId> {
     let owed = |one: &Leftover| match one.remove {
         Removal::Owed(id) => Some(id),
-        Removal::Never | Removal::Worktree(_) | Removal::Branch(_) | Removal::Ref(_) | Removal::Lock(_) => None,
+        Removal::Never
+        | Removal::Worktree(_)
+        | Removal::Branch(_)
+        | Removal::Ref(_)
+        | Removal::Lock(_)
+        | Removal::GitLock(_) => None,
     };
     found.iter().filter_map(owed).collect()
 }
@@ -216,6 +232,24 @@ fn owed(log: &Log, checkout: &Checkout) -> Result<Vec<Leftover>, Error> {
         found.push(Leftover { kind: "task", name: task.started.branch.clone(), task: Some(id), state, why, remove });
     }
     Ok(found)
+}
+
+/// Lock files of git's that killed processes of a task have left.
+fn git_locks(log: &Log, checkout: &Checkout, id: TaskId, branch: &str) -> Result<Vec<Leftover>, Error> {
+    // one that is worked on holds its locks itself
+    if log.is_held(id) {
+        return Ok(Vec::new());
+    }
+    let spec = names(id, &log.started(id)?);
+    let leftover = |lock: PathBuf| Leftover {
+        kind: "git_lock",
+        name: lock.display().to_string(),
+        task: Some(id),
+        state: State::Dead,
+        why: format!("a killed process of the task on {branch} left it"),
+        remove: Removal::GitLock(spec.clone()),
+    };
+    Ok(checkout.own_locks(&spec)?.into_iter().map(leftover).collect())
 }
 
 fn judge_worktree(

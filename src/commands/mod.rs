@@ -12,6 +12,7 @@ pub mod leftovers;
 pub mod log;
 pub mod models;
 pub mod open;
+mod owned;
 pub mod proxy;
 pub mod result;
 pub mod resume;

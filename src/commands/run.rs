@@ -4,7 +4,7 @@ use std::path::Path;
 
 use secrecy::SecretString;
 
-use super::{Error, open::Opened, result::TaskResult};
+use super::{Error, open::Opened, owned::owned, result::TaskResult};
 use crate::{
     adapters::host::{self, Local},
     agent::{
@@ -42,7 +42,7 @@ pub async fn run(
     mut journal: Journal,
     watch: Watch,
 ) -> Result<TaskResult, Error> {
-    let checkout = &checkout.clone().with_filters(&journal.task().started.filters).holding(journal.lock());
+    let checkout = &owned(checkout, &mut journal)?;
     let host = Local::new(Path::new(&journal.task().started.worktree), opened.environment.variables())
         .beside(checkout.same_second());
     let mut secrets = secrets.to_vec();

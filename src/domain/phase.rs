@@ -43,6 +43,7 @@ pub fn is_legal(task: &Task, kind: &EventKind) -> Result<(), String> {
         | EventKind::Nudged { .. }
         | EventKind::Recovered { .. }
         | EventKind::WorktreeRepaired { .. }
+        | EventKind::LocksRemoved { .. }
         | EventKind::TaskPaused { .. } => Ok(()),
         EventKind::LeftOut { .. } if task.left_out.is_none() && task.ready.is_some() => no_pending_intent(task),
         EventKind::LeftOut { .. } => Err("nothing can be left out, or it was told already".to_owned()),
@@ -124,7 +125,7 @@ fn phase_allows(phase: Phase, kind: &EventKind) -> bool {
         EventKind::IntentOpened { .. } | EventKind::IntentSettled { .. } | EventKind::IntentAbandoned { .. } => {
             matches!(phase, Preparing | Idle | Acting | Ended)
         }
-        EventKind::Recovered { .. } => !matches!(phase, Asking | Paused),
+        EventKind::Recovered { .. } | EventKind::LocksRemoved { .. } => !matches!(phase, Asking | Paused),
         EventKind::TaskPaused { .. } | EventKind::GateAnswered { .. } => matches!(phase, Preparing | Idle | Acting),
         EventKind::RequestSent { .. }
         | EventKind::RequestWithheld { .. }
@@ -265,6 +266,7 @@ pub fn name(kind: &EventKind) -> &'static str {
         EventKind::TurnEnded { .. } => "turn_ended",
         EventKind::Recovered { .. } => "recovered",
         EventKind::WorktreeRepaired { .. } => "worktree_repaired",
+        EventKind::LocksRemoved { .. } => "locks_removed",
         EventKind::GateAnswered { .. } => "gate_answered",
         EventKind::TaskPaused { .. } => "task_paused",
         EventKind::LeftOut { .. } => "left_out",

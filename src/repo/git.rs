@@ -15,9 +15,12 @@ use std::{
 
 use super::{
     Error,
+    locks::{in_the_way, named_in},
+    own_index,
     process::{exchange, set_apart},
+    worktree::{is_lock_of, read_line},
 };
-use crate::domain::filters::Filters;
+use crate::domain::{filters::Filters, id::TaskId};
 
 /// Calls that look or write a little.
 const SHORT: Duration = Duration::from_mins(2);
@@ -122,6 +125,13 @@ impl Environment {
     }
 }
 
+/// Subcommands that write the index of the working tree.
+const INDEX_WRITERS: &[&str] =
+    &["read-tree", "update-index", "reset", "merge", "checkout", "switch", "restore", "add", "rm", "sparse-checkout"];
+
+/// How a call ended, with its standard output and standard error.
+type Finished = (ExitStatus, Vec<u8>, Vec<u8>);
+
 /// The git program, set up for one repository and one working tree.
 #[derive(Clone, Debug)]
 pub(super) struct Git {
@@ -130,12 +140,21 @@ pub(super) struct Git {
     filters: Filters,
     no_fetch: bool,
     lock: Weak<File>,
+    /// The task that writes indexes of the person's by way of a copy.
+    owner: Option<TaskId>,
 }
 
 impl Git {
     /// Git without a repository: it looks for one from the directory that a call names with `-C`.
     pub(super) fn new(environment: Environment) -> Self {
-        Self { environment, repository: None, filters: Filters::default(), no_fetch: false, lock: Weak::new() }
+        Self {
+            environment,
+            repository: None,
+            filters: Filters::default(),
+            no_fetch: false,
+            lock: Weak::new(),
+            owner: None,
+        }
     }
 
     /// The same for the repository at `git_dir` and the working tree `work_tree`.
@@ -153,9 +172,19 @@ impl Git {
         Self { no_fetch: true, ..self.clone() }
     }
 
-    /// The same with processes that hold this lock for as long as they live.
-    pub(super) fn holding(&self, lock: Weak<File>) -> Self {
-        Self { lock, ..self.clone() }
+    /// The same for the owner of a task: with processes that hold this lock, the owner's, for as long as they live.
+    pub(super) fn holding(&self, task: TaskId, lock: Weak<File>) -> Self {
+        Self { lock, owner: Some(task), ..self.clone() }
+    }
+
+    /// Does what writes the index. One that is a person's it is to write by way of a copy, which it is given.
+    pub(super) fn writing_index<T>(&self, work: impl Fn(Option<&Path>) -> Result<T, Error>) -> Result<T, Error> {
+        match (&self.repository, self.owner) {
+            (Some((git_dir, work_tree)), Some(task)) if !is_of_task(git_dir, task) => {
+                own_index::through(git_dir, work_tree, task, |copy| work(Some(copy)))
+            }
+            (Some(_) | None, Some(_) | None) => work(None),
+        }
     }
 
     /// What it sees of the environment.
@@ -249,7 +278,11 @@ impl Call<'_> {
         if status.success() || status.code() == Some(fine) {
             return Ok(stdout);
         }
-        Err(Error::Git { action, status: status.to_string(), stderr: words(&stderr) })
+        let stderr = words(&stderr);
+        match named_in(&stderr) {
+            Some(lock) => Err(in_the_way(&lock)),
+            None => Err(Error::Git { action, status: status.to_string(), stderr }),
+        }
     }
 
     /// Runs it and gives its exit status, where it ended by itself.
@@ -337,8 +370,23 @@ impl Call<'_> {
         command.env("GIT_CONFIG_COUNT", count.to_string());
     }
 
-    fn finish(mut self, action: &str) -> Result<(ExitStatus, Vec<u8>, Vec<u8>), Error> {
+    /// Whether it writes the index of the working tree.
+    fn writes_index(&self, action: &str) -> bool {
+        INDEX_WRITERS.contains(&action)
+            && !self.by_the_person
+            && !self.variables.iter().any(|(name, _)| *name == "GIT_INDEX_FILE")
+    }
+
+    fn finish(&self, action: &str) -> Result<Finished, Error> {
+        if self.writes_index(action) {
+            return self.git.writing_index(|index| self.finish_once(action, index));
+        }
+        self.finish_once(action, None)
+    }
+
+    fn finish_once(&self, action: &str, index: Option<&Path>) -> Result<Finished, Error> {
         let mut command = self.command();
+        command.envs(index.map(|index| ("GIT_INDEX_FILE", index)));
         let child = match command.spawn() {
             Ok(child) => child,
             Err(source) => {
@@ -350,7 +398,7 @@ impl Call<'_> {
                 });
             }
         };
-        let input = self.input.take();
+        let input = self.input.clone();
         let ended = exchange(child, input, self.limit, self.by_the_person)
             .map_err(|source| Error::Io { what: format!("wait for git {action}"), source })?;
         match ended.status {
@@ -358,6 +406,11 @@ impl Call<'_> {
             None => Err(Error::TimedOut { action: action.to_owned(), limit: self.limit }),
         }
     }
+}
+
+/// Whether a git directory is the entry of the task's own worktree: whatever lies in it is the task's.
+fn is_of_task(git_dir: &Path, task: TaskId) -> bool {
+    read_line(&git_dir.join("locked")).is_some_and(|words| is_lock_of(task, &words))
 }
 
 /// The program's words on one line, at most a thousand characters.

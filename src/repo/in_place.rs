@@ -164,7 +164,7 @@ impl Checkout {
     }
 
     /// The ref that says that a task works in this checkout: a repository may have several.
-    fn in_place_ref(&self) -> String {
+    pub(super) fn in_place_ref(&self) -> String {
         let name: String = Hash::of(self.root().as_os_str().as_bytes()).0.chars().take(16).collect();
         format!("{IN_PLACE_REFS}{name}")
     }

@@ -34,6 +34,8 @@ pub mod git;
 mod in_place;
 mod land;
 mod leftovers;
+mod locks;
+mod own_index;
 mod process;
 mod removal;
 mod restore;
@@ -67,6 +69,7 @@ pub(crate) use disk::keep_owner;
 pub use git::Environment;
 pub use in_place::IN_PLACE_REFS;
 pub use leftovers::{TaskRef, TaskWorktree};
+pub use locks::ForeignLock;
 pub use process::end_persons_git;
 pub use roll_back::found_ref;
 pub use same_second::SameSecond;
@@ -169,6 +172,14 @@ pub enum Error {
     Replaced {
         /// The directory.
         path: PathBuf,
+    },
+    /// A lock file that is not ours is in the way.
+    #[error("{} is there, {age_s} s old: another git is at work, or died; if none is, remove the file", lock.display())]
+    Locked {
+        /// The file.
+        lock: PathBuf,
+        /// How old it is.
+        age_s: u64,
     },
     /// HEAD is not at the base any more.
     #[error("the checkout has moved from {} to {} since the task was begun; begin it again", name(base.as_ref()), name(head.as_ref()))]

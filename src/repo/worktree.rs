@@ -17,7 +17,7 @@ use super::{
     branch::TaskBranch,
     git::{Git, LONG},
     io_error,
-    removal::{remove_file, remove_tree},
+    removal::remove_tree,
     seen::Memory,
     snapshot::is_snapshot_of,
     staging::{paths, shown},
@@ -114,11 +114,7 @@ impl Worktree {
             return Ok(None);
         }
         let worktree = Self::at(branch, entry);
-        let locks = ["index.lock", "HEAD.lock"].map(|name| worktree.git_dir.join(name));
-        let of_branch = checkout.common_dir().join(format!("refs/heads/{}.lock", spec.branch));
-        for lock in locks.into_iter().chain([of_branch]) {
-            remove_file(&lock)?;
-        }
+        checkout.remove_own_locks(spec)?;
         worktree.verify()?;
         Ok(Some(worktree))
     }
@@ -198,6 +194,13 @@ impl Worktree {
     }
 }
 
+impl TaskBranch {
+    /// The entry of the task's worktree, if there is one.
+    pub(super) fn entry(&self) -> Result<Option<PathBuf>, Error> {
+        Entry::find(self)
+    }
+}
+
 /// A worktree's entry in the repository: `.git/worktrees/<name>`.
 struct Entry;
 
@@ -264,7 +267,8 @@ fn unfinished(task: TaskId) -> String {
     format!("{} (being made again)", reason(task))
 }
 
-fn is_lock_of(task: TaskId, lock: &str) -> bool {
+/// Whether a worktree's entry is locked with these words in the task's name.
+pub(super) fn is_lock_of(task: TaskId, lock: &str) -> bool {
     lock == reason(task) || lock == unfinished(task)
 }
 

@@ -231,6 +231,7 @@ fn candidates(task: &Task, dice: &mut Dice<'_>) -> Vec<EventKind> {
         EventKind::TurnEnded { turn },
         EventKind::LeftOut { paths: vec!["x.log".to_owned()] },
         EventKind::WorktreeRepaired { what: vec!["HEAD".to_owned()] },
+        EventKind::LocksRemoved { locks: vec!["HEAD.lock".to_owned()] },
         EventKind::Recovered { cause: "c".to_owned(), checkpoint: (dice.below(3) == 0).then(|| commit(5)) },
         EventKind::GateAnswered { answer: dice.pick(&[Answer::Rollback, Answer::Keep, Answer::Keep, Answer::Drop]) },
         EventKind::TaskPaused { pause: dice.pick(&[Pause::Gated, Pause::Stopped]), cause: "c".to_owned() },
@@ -270,6 +271,7 @@ fn walk(choices: &[u8]) -> Vec<Event> {
                     | EventKind::Recovered { .. }
                     | EventKind::LeftOut { .. }
                     | EventKind::WorktreeRepaired { .. }
+                    | EventKind::LocksRemoved { .. }
                     | EventKind::GateAnswered { .. }
             )
         };

@@ -168,6 +168,7 @@ impl Teller {
             | EventKind::TurnEnded { .. }
             | EventKind::GateAnswered { .. }
             | EventKind::WorktreeRepaired { .. }
+            | EventKind::LocksRemoved { .. }
             | EventKind::LeftOut { .. }
             | EventKind::Recovered { .. } => {
                 let lines = story::lines(event).iter().map(|line| plain(line)).collect();

@@ -199,6 +199,7 @@ fn told(event: &Event) -> Vec<String> {
         | EventKind::SetupRan { .. }
         | EventKind::CheckRan { .. }
         | EventKind::WorktreeRepaired { .. }
+        | EventKind::LocksRemoved { .. }
         | EventKind::LeftOut { .. }
         | EventKind::Recovered { .. } => story::lines(event),
         EventKind::TaskStarted(_)

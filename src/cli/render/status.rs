@@ -109,6 +109,7 @@ impl Status {
             | EventKind::EndingAccepted { .. }
             | EventKind::TurnEnded { .. }
             | EventKind::WorktreeRepaired { .. }
+            | EventKind::LocksRemoved { .. }
             | EventKind::LeftOut { .. }
             | EventKind::Recovered { .. } => {}
         }

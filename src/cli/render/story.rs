@@ -114,6 +114,9 @@ pub fn lines(event: &Event) -> Vec<String> {
         EventKind::WorktreeRepaired { what } => {
             vec![format!("something had changed the worktree's {}: put back", what.join(" and "))]
         }
+        EventKind::LocksRemoved { locks } => {
+            vec![format!("removed lock files that killed processes of this task had left: {}", locks.join(", "))]
+        }
         EventKind::LeftOut { paths } => {
             vec![format!("ignored by git, so no part of the branch, and gone with the worktree: {}", paths.join(", "))]
         }
