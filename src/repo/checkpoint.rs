@@ -103,6 +103,8 @@ impl Worktree {
             paths.into_iter().partition(|path| holds(&self.path().join(path)) && !staging.behind_a_link(path));
         let store = self.store();
         let tree = store.stage(&git, self.path(), &changed, &gone)?;
+        // files were read by their paths
+        self.refuse_replaced()?;
         crash::point("checkpoint.staged");
         if store.tree(request.parent)? == tree {
             return Ok(None);

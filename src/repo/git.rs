@@ -6,10 +6,13 @@
 use std::{
     ffi::{OsStr, OsString},
     fs::File,
-    os::unix::{fs::PermissionsExt, process::CommandExt},
+    os::{
+        fd::OwnedFd,
+        unix::{fs::PermissionsExt, process::CommandExt},
+    },
     path::{Path, PathBuf},
     process::{Command, ExitStatus, Stdio},
-    sync::Weak,
+    sync::{Arc, Weak},
     time::Duration,
 };
 
@@ -142,6 +145,8 @@ pub(super) struct Git {
     lock: Weak<File>,
     /// The task that writes indexes of the person's by way of a copy.
     owner: Option<TaskId>,
+    /// The working tree as it was opened: what its path leads to may be another one by now.
+    directory: Option<Arc<OwnedFd>>,
 }
 
 impl Git {
@@ -154,12 +159,18 @@ impl Git {
             no_fetch: false,
             lock: Weak::new(),
             owner: None,
+            directory: None,
         }
     }
 
     /// The same for the repository at `git_dir` and the working tree `work_tree`.
     pub(super) fn at(&self, git_dir: &Path, work_tree: &Path) -> Self {
-        Self { repository: Some((git_dir.to_owned(), work_tree.to_owned())), ..self.clone() }
+        Self { repository: Some((git_dir.to_owned(), work_tree.to_owned())), directory: None, ..self.clone() }
+    }
+
+    /// The same in the working tree that was opened so.
+    pub(super) fn within(&self, directory: Arc<OwnedFd>) -> Self {
+        Self { directory: Some(directory), ..self.clone() }
     }
 
     /// The same with these content filters as they are here, whatever the configuration says of them.
@@ -341,9 +352,13 @@ impl Call<'_> {
         command.envs(self.variables.iter().map(|(name, value)| (name, value)));
 
         if let Some((git_dir, work_tree)) = &self.git.repository {
-            command.current_dir(work_tree);
+            let opened = self.git.directory.is_some();
+            if !opened {
+                command.current_dir(work_tree);
+            }
             // a hook may work in other repositories, which these would follow it to
             if !self.by_the_person {
+                let work_tree = if opened { Path::new(".") } else { work_tree };
                 command.arg("--git-dir").arg(git_dir).arg("--work-tree").arg(work_tree);
             }
         }
@@ -351,7 +366,8 @@ impl Call<'_> {
         command.stdin(if self.input.is_some() { Stdio::piped() } else { Stdio::null() });
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         // what the person's hooks leave in the background would keep the task for ever
-        set_apart(&mut command, self.git.lock.upgrade().filter(|_| !self.by_the_person));
+        let lock = self.git.lock.upgrade().filter(|_| !self.by_the_person);
+        set_apart(&mut command, lock, self.git.directory.clone());
         command
     }
 

@@ -22,6 +22,7 @@ use super::{
     git::LONG,
     io_error,
     staging::{Staging, paths, scratch},
+    tie::replaced,
 };
 use crate::{
     domain::{
@@ -241,6 +242,9 @@ impl Worktree {
     /// Finds a task's place in the checkout again; none if the checkout is not on its branch.
     pub fn open_in_place(checkout: &Checkout, spec: &WorktreeSpec, kept: &CommitId) -> Result<Option<Self>, Error> {
         let branch = TaskBranch::new(checkout, spec)?;
+        if checkout.root() != spec.path {
+            return Err(replaced(&spec.path));
+        }
         let store = checkout.store();
         let there = store.reference(&checkout.in_place_ref())?.as_ref() == Some(kept)
             && store.symbolic_head()?.as_deref() == Some(&*format!("refs/heads/{}", branch.name));

@@ -27,6 +27,7 @@ mod checkpoint;
 mod configuration;
 mod copied;
 mod diff;
+pub(crate) mod directory;
 mod disk;
 mod excludes;
 mod files_clock;
@@ -254,6 +255,11 @@ fn listed(conflicts: &[Conflict]) -> String {
 /// A commit that may be missing, in words.
 fn name(commit: Option<&CommitId>) -> String {
     commit.map_or_else(|| "no commit".to_owned(), ToString::to_string)
+}
+
+/// A path without links, as far as it is there.
+pub fn real_path(path: &Path) -> Result<PathBuf, Error> {
+    directory::real(path).map_err(io_error("find", path))
 }
 
 /// Turns an I/O error into ours: `what` is what was attempted, `path` its object.

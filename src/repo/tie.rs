@@ -1,10 +1,16 @@
 //! What ties a worktree's directory to its branch: its `.git` file, and HEAD in its entry. A command can have written
 //! either, so both are compared before use and put back.
 
-use std::{fs, io::Write, os::unix::fs::PermissionsExt, sync::PoisonError};
+use std::{
+    fs,
+    io::Write,
+    os::{fd::OwnedFd, unix::fs::PermissionsExt},
+    path::Path,
+    sync::{Arc, PoisonError},
+};
 
 use super::{
-    Error, Worktree, io_error,
+    Error, Worktree, directory, io_error,
     removal::remove_tree,
     worktree::{read_file, read_line},
 };
@@ -29,13 +35,25 @@ impl Worktree {
         Ok(changed)
     }
 
-    /// Refuses a worktree whose directory is gone, or is a link by now: nothing of ours may be written, and nothing removed,
-    /// where a command let it point to.
+    /// Refuses a worktree whose directory is gone, or is another one by now, or to which a link leads: nothing of ours may
+    /// be written, and nothing removed, where a command let it point to.
     pub(super) fn refuse_replaced(&self) -> Result<(), Error> {
-        if self.path().symlink_metadata().is_ok_and(|found| found.is_dir()) {
-            return Ok(());
+        self.directory().map(drop)
+    }
+
+    /// The directory as it was opened first, if it is the one that stands at the path.
+    pub(super) fn directory(&self) -> Result<Arc<OwnedFd>, Error> {
+        let path = self.path();
+        let replaced = || replaced(path);
+        let now = directory::open(path).map_err(|_| replaced())?;
+        match self.opened.get() {
+            Some(first) if directory::is_same(first, &now).map_err(io_error("look at", path))? => Ok(Arc::clone(first)),
+            Some(_) => Err(replaced()),
+            None => {
+                let now = Arc::new(now);
+                Ok(Arc::clone(self.opened.get_or_init(|| now)))
+            }
         }
-        Err(Error::Replaced { path: self.path().to_owned() })
     }
 
     /// What [`Self::verify`] had to put back since this was asked last, its `.git` file or HEAD: something had changed it.
@@ -78,4 +96,9 @@ impl Worktree {
         }
         self.store().symbolic_head()
     }
+}
+
+/// The error for a path at which the task's directory does not stand any more: it names what stands in its way.
+pub(super) fn replaced(path: &Path) -> Error {
+    Error::Replaced { path: directory::link_on_the_way(path).unwrap_or_else(|| path.to_owned()) }
 }

@@ -5,9 +5,9 @@ use std::{
     ffi::OsStr,
     fs,
     io::{ErrorKind, Write},
-    os::unix::ffi::OsStrExt,
+    os::{fd::OwnedFd, unix::ffi::OsStrExt},
     path::{Path, PathBuf},
-    sync::{Arc, Mutex},
+    sync::{Arc, Mutex, OnceLock},
     thread,
     time::Duration,
 };
@@ -15,6 +15,7 @@ use std::{
 use super::{
     Checkout, Error, TaskWorktree,
     branch::TaskBranch,
+    directory,
     git::{Git, LONG},
     io_error,
     removal::remove_tree,
@@ -61,6 +62,8 @@ pub struct Worktree {
     git_dir: PathBuf,
     pub(super) memory: Memory,
     pub(super) repairs: Arc<Mutex<BTreeSet<&'static str>>>,
+    /// Its directory, as it was opened first.
+    pub(super) opened: Arc<OnceLock<Arc<OwnedFd>>>,
 }
 
 impl Worktree {
@@ -110,6 +113,7 @@ impl Worktree {
         let branch = TaskBranch::new(checkout, spec)?;
         let Some(entry) = Entry::find(&branch)? else { return Ok(None) };
         let half_made = read_line(&entry.join("locked")) == Some(unfinished(branch.task));
+        branch.refuse_link_above()?;
         if half_made || !branch.path.symlink_metadata().is_ok_and(|found| found.is_dir()) {
             return Ok(None);
         }
@@ -120,7 +124,7 @@ impl Worktree {
     }
 
     fn at(branch: TaskBranch, git_dir: PathBuf) -> Self {
-        Self { branch, git_dir, repairs: Arc::default(), memory: Memory::default() }
+        Self { branch, git_dir, repairs: Arc::default(), memory: Memory::default(), opened: Arc::default() }
     }
 
     /// Its directory.
@@ -181,6 +185,11 @@ impl Worktree {
 
     pub(super) fn store(&self) -> Box<dyn Store> {
         let git = self.checkout().git().at(&self.git_dir, self.path()).without_fetching();
+        let git = match self.directory() {
+            Ok(directory) => git.within(directory),
+            // what writes is refused before it comes here
+            Err(_) => git,
+        };
         self.checkout().store_at(&self.git_dir, &git)
     }
 
@@ -190,11 +199,20 @@ impl Worktree {
             let why = format!("the filter `{name}` is not what it was when the task began; put it back as it was");
             Error::Refused { checkout: self.checkout().root().to_owned(), why }
         })?;
-        Ok(self.checkout().git().at(&self.git_dir, self.path()).with_filters(filters).without_fetching())
+        let git = self.checkout().git().at(&self.git_dir, self.path()).within(self.directory()?);
+        Ok(git.with_filters(filters).without_fetching())
     }
 }
 
 impl TaskBranch {
+    /// Refuses a path to the worktree that leads over a link.
+    pub(super) fn refuse_link_above(&self) -> Result<(), Error> {
+        match self.path.parent().and_then(directory::link_on_the_way) {
+            Some(path) => Err(Error::Replaced { path }),
+            None => Ok(()),
+        }
+    }
+
     /// The entry of the task's worktree, if there is one.
     pub(super) fn entry(&self) -> Result<Option<PathBuf>, Error> {
         Entry::find(self)
@@ -304,6 +322,10 @@ fn tells_of_another(stderr: &str) -> bool {
 
 fn add_once(branch: &TaskBranch, reason: &str, options: &[&str], start: &str) -> Result<Worktree, Error> {
     let checkout = &branch.checkout;
+    branch.refuse_link_above()?;
+    if let Some(parent) = branch.path.parent() {
+        fs::create_dir_all(parent).map_err(io_error("make", parent))?;
+    }
     let big = checkout.git_dir().join("index").metadata().is_ok_and(|found| found.len() >= BIG_INDEX);
     let mut call = checkout.git().call(["worktree", "add", "--quiet", "--lock", "--reason", reason]);
     if big {
@@ -390,7 +412,10 @@ pub(super) fn remove(branch: &TaskBranch) -> Result<(), Error> {
         let why = "it is no worktree of this repository".to_owned();
         return Err(Error::Foreign { what: shown(path), why });
     }
-    remove_tree(path)?;
+    // behind a link is somebody else's
+    if branch.refuse_link_above().is_ok() {
+        remove_tree(path)?;
+    }
     crash::point("remove.directory");
     if let Some(entry) = entry {
         remove_tree(&entry)?;

@@ -20,7 +20,7 @@ use crate::{
         BoxFuture,
         host::{Command, CommandOutput, Error, FileBytes, Found, Host, Listed, Listing, Resolved, Search},
     },
-    repo::SameSecond,
+    repo::{SameSecond, directory},
 };
 
 /// This machine, for one root directory.
@@ -39,8 +39,15 @@ impl Local {
         N: Into<OsString>,
         V: Into<OsString>,
     {
+        let root = root.into();
         Self {
-            root: root.into(),
+            // from now on no link is followed to it
+            root: match (root.parent(), root.file_name()) {
+                (Some(parent), Some(name)) => {
+                    directory::real(parent).map_or_else(|_| root.clone(), |real| real.join(name))
+                }
+                (Some(_) | None, Some(_) | None) => root,
+            },
             environment: environment.into_iter().map(|(name, value)| (name.into(), value.into())).collect(),
             same_second: SameSecond::default(),
         }
@@ -133,7 +140,7 @@ impl Host for Local {
     fn run<'a>(&'a self, command: &'a Command) -> BoxFuture<'a, Result<CommandOutput, Error>> {
         Box::pin(async move {
             let _running = Running::new(&self.same_second);
-            process::run(&self.root, &self.environment, command).await
+            process::run(&Root::open(&self.root)?, &self.environment, command).await
         })
     }
 }

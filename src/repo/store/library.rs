@@ -122,7 +122,6 @@ impl Library {
             Some(own) => Index::open(own).map_err(read("read the index"))?,
             None => repository.index().map_err(read("read the index"))?,
         };
-        repository.set_index(&mut index).map_err(read("read the index"))?;
         for path in gone {
             index.remove_path(path).map_err(read(format!("stage {}", path.display())))?;
         }
@@ -139,7 +138,7 @@ impl Library {
             }
             index.read(true).map_err(read("read the index"))?;
         }
-        let tree = index.write_tree().map_err(read("write the index's tree"))?;
+        let tree = index.write_tree_to(&repository).map_err(read("write the index's tree"))?;
         if !(changed.is_empty() && gone.is_empty()) {
             index.write().map_err(read("write the index"))?;
         }
