@@ -43,6 +43,8 @@
 //! | event | a variant of [`domain::event::EventKind`], arms in `domain/fold`, `domain/phase`, `cli/render`: exhaustive matches |
 //! | durable effect | a variant of [`domain::intent::IntentKind`] and its row in `agent/recover` |
 //! | subcommand | `cli/args`, a file in `commands/`, a test file of the same name |
+//! | member of an event | a step in `log/upcast` that gives older logs the value that it meant, then record `tests/logs` |
+//! | table or index | a step in `log/schema`, and `log/schema.sql` |
 //! | setting | `commands/settings`, and `cli/args` if it is a flag too; then make man pages and completions again |
 
 pub mod adapters;

@@ -58,6 +58,7 @@ pub fn reply(request: &Request, parts: Vec<Part>) -> Reply {
             alias: request.model.alias.clone(),
             backing: request.model.backing.clone(),
             fallback: false,
+            prices: None,
         },
     }
 }

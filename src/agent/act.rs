@@ -115,7 +115,7 @@ pub(super) fn finish_edit(
     let checkpoint = checkpoint(journal, env, intent, call, Some(path))?;
     let seen = Some(Seen { path: path.to_owned(), hash: after });
     env.answer(journal, call, Answered { status: ResultStatus::Done, content: answer, checkpoint, seen })?;
-    journal.push(EventKind::IntentSettled { intent })?;
+    journal.push(EventKind::IntentSettled { intent, cause: None })?;
     Ok(())
 }
 
@@ -136,7 +136,7 @@ async fn run(journal: &mut Journal, env: &Env<'_>, id: &CallId, asked: &RunComma
     };
     let checkpoint = checkpoint(journal, env, intent, id, None)?;
     env.answer(journal, id, Answered { status, content, checkpoint, seen: None })?;
-    journal.push(EventKind::IntentSettled { intent })?;
+    journal.push(EventKind::IntentSettled { intent, cause: None })?;
     Ok(())
 }
 

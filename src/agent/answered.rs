@@ -78,7 +78,7 @@ pub(super) fn keep_call(
                    to keep what it left: look at the files before you go on."
             .to_owned();
     env.answer(journal, call, Answered { status: ResultStatus::Failed, content, checkpoint, seen: None })?;
-    settled(journal, intent)
+    settled(journal, intent, "kept, as the person decided")
 }
 
 /// Abandons an interrupted call of a task that is given up. A checkout gets what it may have done taken away, which is

@@ -176,7 +176,7 @@ pub(super) fn go_on(journal: &mut Journal, checkout: &Checkout, id: IntentId) ->
         Some(_) | None => return Err(Error::Bug("an intent was to be gone on with that brings nothing home")),
     }
     crash::point("apply.done");
-    journal.push(EventKind::IntentSettled { intent: id })?;
+    journal.push(EventKind::IntentSettled { intent: id, cause: None })?;
     journal.commit()?;
     Ok(())
 }
@@ -304,7 +304,7 @@ fn take_back(journal: &mut Journal, checkout: &Checkout, id: IntentId, plan: &Co
     if let Some((intent, _)) = begun {
         journal.push(EventKind::IntentAbandoned { intent, cause: TAKEN_BACK.to_owned() })?;
     }
-    journal.push(EventKind::IntentSettled { intent: id })?;
+    journal.push(EventKind::IntentSettled { intent: id, cause: None })?;
     journal.commit()?;
     Ok(left)
 }

@@ -11,7 +11,6 @@ use crate::{
     domain::{
         event::EventKind,
         message::Reply,
-        model::Usage,
         outcome::Pause,
         task::Task,
         upstream::{Reaction, Trouble},
@@ -66,8 +65,7 @@ pub(super) async fn ask(journal: &mut Journal, env: &mut Env<'_>) -> Result<(), 
     })?;
     journal.commit()?;
     match exchange(journal, env, &request).await {
-        Ok(mut reply) => {
-            price(journal.task(), &mut reply, estimated_input, request.max_output);
+        Ok(reply) => {
             journal.push(EventKind::ReplyReceived { request: number, turn: request.turn, reply })?;
             journal.commit()?;
         }
@@ -96,15 +94,6 @@ async fn exchange(journal: &Journal, env: &Env<'_>, request: &llm::Request) -> R
         reply = env.llm.ask(request, &env.deltas) => reply,
         () = env.stop.wait() => Err(ended(Trouble::Stopped, "the request was dropped on request")),
         () = tokio::time::sleep(time_left(journal)) => Err(ended(Trouble::Timeout, "the task's time cap ended the request")),
-    }
-}
-
-/// Fills in the cost where the proxy named none.
-fn price(task: &Task, reply: &mut Reply, estimated_input: u64, max_output: u64) {
-    // what another model's tokens cost is not in the log
-    if reply.cost.is_none() && !reply.answered_by.fallback {
-        let usage = reply.usage.unwrap_or_else(|| Usage::estimate(estimated_input, max_output));
-        reply.cost = task.started.model.prices.cost(&usage);
     }
 }
 

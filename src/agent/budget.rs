@@ -73,8 +73,10 @@ struct Size<'a> {
 impl<'a> Size<'a> {
     fn after(&self, through_turn: u32) -> Size<'a> {
         let evicted = self.task.turns.iter().filter(|turn| turn.number <= through_turn);
-        let saved: u64 =
-            evicted.filter(|turn| turn.number > self.task.evicted_through).map(context::saved_by_stubs).sum();
+        let saved: u64 = evicted
+            .filter(|turn| turn.number > self.task.evicted_through)
+            .map(|turn| context::saved_by_stubs(turn, &self.task.started.wording))
+            .sum();
         Size { task: self.task, bytes: self.bytes.saturating_sub(saved) }
     }
 

@@ -52,7 +52,7 @@ pub(super) async fn check(journal: &mut Journal, env: &Env<'_>, id: &CallId) -> 
         None => env.worktree()?.restore(&head)?,
     }
     env.answer(journal, id, verdict)?;
-    journal.push(EventKind::IntentSettled { intent })?;
+    journal.push(EventKind::IntentSettled { intent, cause: None })?;
     Ok(())
 }
 

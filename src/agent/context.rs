@@ -5,13 +5,13 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use super::tools;
 use crate::domain::{
     event::{ResultStatus, ToolResult},
     id::CallId,
     message::Part,
     reasoning::Reasoning,
     task::{Task, Turn},
+    wording::Wording,
 };
 use crate::ports::llm::{Answer, AssistantPart, Message, Request};
 
@@ -48,7 +48,7 @@ pub(super) fn request(task: &Task, view: &mut View) -> Request {
         turn: task.last_turn().map_or(0, |turn| turn.number) + 1,
         model: started.model.clone(),
         system: started.role.prompt.clone(),
-        tools: tools::schemas(&started.role.tools),
+        tools: started.role.tools.clone(),
         messages: messages(task, view),
         max_output: started.model.max_output,
         reasoning: reasoning(task),
@@ -94,9 +94,12 @@ fn of_turn(task: &Task, turn: &Turn) -> Vec<Arc<Message>> {
 
 fn brief(task: &Task) -> String {
     let started = &task.started;
-    let mut text = format!("# Your task\n\n{}\n", started.brief.trim());
+    let wording = &started.wording;
+    let mut text = format!("{}\n\n{}\n", wording.task, started.brief.trim());
     if !started.checks.is_empty() {
-        text.push_str("\n# How it will be checked\n\nAfter hand_back, each of these must exit with status 0:\n");
+        text.push('\n');
+        text.push_str(&wording.checks);
+        text.push('\n');
         for check in &started.checks {
             text.push_str("\n    ");
             text.push_str(check);
@@ -106,7 +109,9 @@ fn brief(task: &Task) -> String {
     if let Some(ready) = &task.ready
         && !ready.workspace.is_empty()
     {
-        text.push_str("\n# The repository\n\n");
+        text.push('\n');
+        text.push_str(&wording.repository);
+        text.push_str("\n\n");
         text.push_str(&ready.workspace);
     }
     text
@@ -163,8 +168,8 @@ fn answer(result: &ToolResult, wire_ids: &BTreeMap<CallId, String>) -> Answer {
 }
 
 /// The bytes that a request is shorter by when the results of this turn are stubs.
-pub(super) fn saved_by_stubs(turn: &Turn) -> u64 {
-    let saved = |result: &ToolResult| turn.stub(result).map_or(0, |stub| result.content.len() - stub.len());
+pub(super) fn saved_by_stubs(turn: &Turn, wording: &Wording) -> u64 {
+    let saved = |result: &ToolResult| turn.stub(result, wording).map_or(0, |stub| result.content.len() - stub.len());
     turn.results.iter().map(|result| saved(result) as u64).sum()
 }
 

@@ -32,7 +32,7 @@ pub(super) fn nudge(task: &Task) -> Option<String> {
 /// For replies whose badness no tool result tells.
 fn about_bad_reply(task: &Task, turn: &Turn) -> String {
     let role = &task.started.role;
-    let tools = role.tools.iter().map(|tool| tool.as_str()).collect::<Vec<_>>().join(", ");
+    let tools = role.tools.iter().map(|tool| tool.name.as_str()).collect::<Vec<_>>().join(", ");
     let text = turn.reply.text();
     if turn.reply.stop == Stop::Truncated {
         return format!(

@@ -90,7 +90,7 @@ async fn stand(
         notices: [notices, workspace.notices].concat(),
     })?;
     if let Some(intent) = switched {
-        journal.push(EventKind::IntentSettled { intent })?;
+        journal.push(EventKind::IntentSettled { intent, cause: None })?;
     }
     journal.commit()?;
     crash::point("prepare.ready");

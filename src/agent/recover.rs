@@ -43,7 +43,7 @@ async fn recover_intent(journal: &mut Journal, env: &mut Env<'_>, intent: &Inten
     if let Some(call) = intent.kind.call()
         && journal.task().unanswered().is_none_or(|open| open.id != *call)
     {
-        return settled(journal, id);
+        return settled(journal, id, "its call was answered already");
     }
     if journal.task().given_up() && intent.kind.call().is_some() {
         return answered::give_call_up(journal, env, id);
@@ -65,7 +65,8 @@ async fn recover_intent(journal: &mut Journal, env: &mut Env<'_>, intent: &Inten
             switch::take_back(journal, env)
         }
         // any other switch there that recovery comes to is older than `worktree_ready`
-        IntentKind::Task | IntentKind::CheckoutSwitch { way: Way::There, .. } => settled(journal, id),
+        IntentKind::CheckoutSwitch { way: Way::There, .. } => settled(journal, id, "the task stood already"),
+        IntentKind::Task => settled(journal, id, "the task's end was in the log already"),
         IntentKind::FileEdit { call, path, before, after, answer } => {
             if !stands(journal, env).await? {
                 return Ok(());
@@ -107,27 +108,27 @@ async fn recover_intent(journal: &mut Journal, env: &mut Env<'_>, intent: &Inten
         }
         IntentKind::Squash { from, to } if journal.task().given_up() => {
             place::branch(journal.task(), env, to)?.squash_apply(from, to)?;
-            settled(journal, id)
+            settled(journal, id, "the branch holds the one commit")
         }
         IntentKind::Squash { from, to } => {
             if !stands(journal, env).await? {
                 return Ok(());
             }
             env.worktree()?.squash_apply(from, to)?;
-            settled(journal, id)
+            settled(journal, id, "the branch holds the one commit")
         }
         IntentKind::Discard { tip, .. } => {
             let done = place::branch(journal.task(), env, tip)?.discard(tip);
-            after_completion(journal, id, "discard", done)
+            after_completion(journal, id, "discard", Some("the branch is discarded"), done)
         }
         IntentKind::CheckoutSwitch { way: Way::Back { .. }, kept, snapshot } => {
             switch::give_back(journal, env, kept, snapshot)?;
-            settled(journal, id)
+            settled(journal, id, "the checkout is given back")
         }
         IntentKind::CleanUp => {
             let head = head(journal.task())?;
             let done = place::branch(journal.task(), env, &head)?.remove_worktree();
-            after_completion(journal, id, "clean-up", done)
+            after_completion(journal, id, "clean-up", Some("the worktree is gone"), done)
         }
         IntentKind::Apply { .. } | IntentKind::Land(_) | IntentKind::PutBack { .. } => {
             match apply::go_on(journal, env.checkout, id) {
@@ -143,15 +144,19 @@ async fn recover_intent(journal: &mut Journal, env: &mut Env<'_>, intent: &Inten
 }
 
 /// A discard or a clean-up is tried once a run; if it fails it changes no outcome, but stays pending, with its reason in
-/// the log.
+/// the log. `found` is what recovery has to say where it was recovery that did it.
 pub(super) fn after_completion(
     journal: &mut Journal,
     intent: IntentId,
     what: &str,
+    found: Option<&str>,
     done: Result<(), repo::Error>,
 ) -> Result<(), Error> {
     match done {
-        Ok(()) => settled(journal, intent),
+        Ok(()) => {
+            journal.push(EventKind::IntentSettled { intent, cause: found.map(str::to_owned) })?;
+            Ok(())
+        }
         Err(error) => {
             journal.push(EventKind::Recovered {
                 cause: one_line(&format!("the {what} failed: {error}")),
@@ -280,8 +285,8 @@ async fn current_hash(env: &Env<'_>, path: &str) -> Result<Option<Hash>, Error> 
     }
 }
 
-pub(super) fn settled(journal: &mut Journal, intent: IntentId) -> Result<(), Error> {
-    journal.push(EventKind::IntentSettled { intent })?;
+pub(super) fn settled(journal: &mut Journal, intent: IntentId, found: &str) -> Result<(), Error> {
+    journal.push(EventKind::IntentSettled { intent, cause: Some(found.to_owned()) })?;
     Ok(())
 }
 

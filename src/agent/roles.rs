@@ -1,6 +1,10 @@
 //! The roles, as values.
 
-use crate::domain::role::{Role, RoleName, ToolName};
+use super::tools;
+use crate::domain::{
+    role::{Role, RoleName, ToolName},
+    wording::Wording,
+};
 
 /// The delegate: one bounded sub-task, ended by a handback note.
 #[must_use]
@@ -8,7 +12,7 @@ pub fn delegate() -> Role {
     Role {
         name: RoleName::Delegate,
         prompt: include_str!("prompts/delegate.md").to_owned(),
-        tools: vec![
+        tools: tools::offer(&[
             ToolName::ReadFile,
             ToolName::ListFiles,
             ToolName::Search,
@@ -16,11 +20,22 @@ pub fn delegate() -> Role {
             ToolName::EditFile,
             ToolName::RunCommand,
             ToolName::HandBack,
-        ],
+        ]),
         ending: ToolName::HandBack,
         bad_replies: 3,
         repeats: 4,
         failed_checks: 3,
         fallbacks: false,
+    }
+}
+
+/// The words around what a request holds, for a task that begins now.
+#[must_use]
+pub fn wording() -> Wording {
+    Wording {
+        version: Wording::NEWEST,
+        task: "# Your task".to_owned(),
+        checks: "# How it will be checked\n\nAfter hand_back, each of these must exit with status 0:".to_owned(),
+        repository: "# The repository".to_owned(),
     }
 }

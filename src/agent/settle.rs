@@ -51,13 +51,13 @@ fn complete(journal: &mut Journal, env: &Env<'_>, end: &End, cause: &str) -> Res
         }
     }
     journal.push(EventKind::TaskEnded { end: end.clone(), cause: cause.to_owned() })?;
-    journal.push(EventKind::IntentSettled { intent: IntentId::TASK })?;
+    journal.push(EventKind::IntentSettled { intent: IntentId::TASK, cause: None })?;
     if *end == End::Handback && journal.task().started.isolation == Isolation::Worktree {
         let intent = act::open(journal, IntentKind::CleanUp)?;
         crash::point("end.recorded");
         let done = env.worktree()?.remove_worktree();
         crash::point("clean_up.done");
-        recover::after_completion(journal, intent, "clean-up", done)?;
+        recover::after_completion(journal, intent, "clean-up", None, done)?;
     }
     Ok(())
 }
@@ -109,7 +109,7 @@ fn squash(journal: &mut Journal, env: &Env<'_>) -> Result<(), Error> {
     let intent = act::open(journal, IntentKind::Squash { from: from.clone(), to: to.clone() })?;
     crash::point("squash.opened");
     worktree.squash_apply(&from, &to)?;
-    journal.push(EventKind::IntentSettled { intent })?;
+    journal.push(EventKind::IntentSettled { intent, cause: None })?;
     Ok(())
 }
 
@@ -128,7 +128,7 @@ fn discard(journal: &mut Journal, env: &Env<'_>, end: &End, cause: &str) -> Resu
         act::open(journal, IntentKind::Discard { tip: tip.clone(), end: end.clone(), cause: cause.to_owned() })?;
     crash::point("discard.opened");
     let done = place::branch(journal.task(), env, &tip)?.discard(&tip);
-    recover::after_completion(journal, intent, "discard", done)
+    recover::after_completion(journal, intent, "discard", None, done)
 }
 
 /// Given up, it leaves nothing under its names, also where it never stood. What cannot be removed changes no outcome.

@@ -54,7 +54,7 @@ pub(super) fn back(journal: &mut Journal, env: &Env<'_>, end: &End, cause: &str)
     let intent = act::open(journal, kind)?;
     crash::point("back.opened");
     give_back(journal, env, &kept, &snapshot)?;
-    journal.push(EventKind::IntentSettled { intent })?;
+    journal.push(EventKind::IntentSettled { intent, cause: None })?;
     Ok(())
 }
 

@@ -174,7 +174,7 @@ fn agent_kind(error: &agent::Error) -> (&'static str, u8) {
 fn log_kind(error: &log::Error) -> (&'static str, u8) {
     match error {
         log::Error::Io { .. } | log::Error::Database { .. } | log::Error::OldLibrary { .. } => ("log", ENVIRONMENT),
-        log::Error::Newer { .. } => ("log_too_new", ENVIRONMENT),
+        log::Error::Newer { .. } | log::Error::NewerEvent { .. } => ("log_too_new", ENVIRONMENT),
         log::Error::Corrupt { .. } => ("log_corrupt", ENVIRONMENT),
         log::Error::Held { .. } => ("task_held", ENVIRONMENT),
         log::Error::NoSuchTask { .. } => ("no_such_task", CONFIGURATION),

@@ -125,7 +125,7 @@ async fn dispatch(args: &Args, manner: Manner) -> Result<u8, commands::Error> {
             match &log.task {
                 None => {
                     let listing = commands::log::list(&opened)?;
-                    let reports: Vec<_> = listing.corrupt.iter().map(error::report).collect();
+                    let reports: Vec<_> = listing.unreadable.iter().map(error::report).collect();
                     render::log::list(manner, &listing.tasks, &reports);
                     Ok(reports.first().map_or(0, |report| report.exit))
                 }

@@ -82,7 +82,9 @@ fn on_log(error: &log::Error) -> &'static str {
             "see that the disk has room and the state directory can be written"
         }
         log::Error::OldLibrary { .. } => "build nisse with its own SQLite",
-        log::Error::Newer { .. } => "install the newer nisse, or name another state directory",
+        log::Error::Newer { .. } | log::Error::NewerEvent { .. } => {
+            "install the newer nisse, or name another state directory"
+        }
         log::Error::Corrupt { .. } => "see the task's events with sqlite3; other tasks are not concerned",
         log::Error::Held { .. } => "wait until it is done, or stop it",
         log::Error::NoSuchTask { .. } | log::Error::Ambiguous { .. } => "see the ids with `nisse log`",

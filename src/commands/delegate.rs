@@ -83,6 +83,7 @@ pub(super) fn begin(
     };
     let started = TaskStarted {
         role: Role { fallbacks: settings.delegate.fallback.value == Fallback::Allow, ..roles::delegate() },
+        wording: roles::wording(),
         brief: delegation.brief.clone(),
         model,
         caps,

@@ -48,11 +48,11 @@ pub struct Listed {
 pub struct Listing {
     /// Newest last.
     pub tasks: Vec<Listed>,
-    /// What is wrong with tasks that are corrupt; whose they are is not always known.
-    pub corrupt: Vec<Error>,
+    /// Why tasks cannot be read: corrupt, or written by a newer nisse. Whose they are is not always known.
+    pub unreadable: Vec<Error>,
 }
 
-/// The tasks of this checkout. One that is corrupt hides no other.
+/// The tasks of this checkout. One that cannot be read hides no other.
 pub fn list(opened: &Opened) -> Result<Listing, Error> {
     let Some(log) = Log::open(opened.state_dir(), Access::Read)? else { return Ok(Listing::default()) };
     let root = opened.text_path(opened.checkout()?.root())?;
@@ -60,7 +60,7 @@ pub fn list(opened: &Opened) -> Result<Listing, Error> {
     for id in log.tasks()?.into_iter().rev() {
         match log.started(id).and_then(|started| (started.checkout == root).then(|| log.task(id)).transpose()) {
             Ok(task) => listing.tasks.extend(task.as_ref().map(listed)),
-            Err(error @ log::Error::Corrupt { .. }) => listing.corrupt.push(error.into()),
+            Err(error) if error.concerns_one_task() => listing.unreadable.push(error.into()),
             Err(error) => return Err(error.into()),
         }
     }

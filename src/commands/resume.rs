@@ -26,15 +26,15 @@ pub fn choose(opened: &Opened, name: Option<&str>) -> Result<Choice, Error> {
         return Ok(Choice::Task(log.find(name)?));
     }
     let root = opened.text_path(opened.checkout()?.root())?;
-    let (mut pending, mut corrupt) = (Vec::new(), None);
+    let (mut pending, mut unreadable) = (Vec::new(), None);
     for id in log.tasks()? {
         match log.started(id).and_then(|started| (started.checkout == root).then(|| log.task(id)).transpose()) {
             Ok(task) => pending.extend(task.filter(is_pending)),
-            Err(error @ log::Error::Corrupt { .. }) => corrupt = Some(error),
+            Err(error) if error.concerns_one_task() => unreadable = Some(error),
             Err(error) => return Err(error.into()),
         }
     }
-    Ok(match (pending.as_slice(), corrupt) {
+    Ok(match (pending.as_slice(), unreadable) {
         // whether it could go on is not known
         ([], Some(error)) => return Err(error.into()),
         ([], None) => Choice::Nothing,

@@ -15,6 +15,7 @@ use super::{
     outcome::{End, Handback, Pause},
     role::Role,
     upstream::Trouble,
+    wording::Wording,
 };
 
 /// An event with its place in its task's log.
@@ -126,6 +127,8 @@ pub enum EventKind {
     IntentSettled {
         /// Which.
         intent: IntentId,
+        /// What recovery found, in one line, where it was recovery that settled it.
+        cause: Option<String>,
     },
     /// The effect did not happen or was taken back.
     IntentAbandoned {
@@ -209,6 +212,8 @@ pub enum EventKind {
 pub struct TaskStarted {
     /// The role, as a value.
     pub role: Role,
+    /// The words that its requests are rendered with.
+    pub wording: Wording,
     /// What is to be done.
     pub brief: String,
     /// The model, pinned.

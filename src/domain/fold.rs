@@ -17,6 +17,7 @@ use super::{
     phase,
     task::{CheckResult, LastTrouble, OpenRequest, Overflow, Ready, Repeat, Task, Turn},
     upstream::{Reaction, Trouble},
+    wording::Wording,
 };
 
 /// An event that may not stand where it stands.
@@ -51,6 +52,9 @@ impl Task {
         };
         if first.seq != 1 {
             return Err(illegal("a task's first event has the number 1"));
+        }
+        if !(1..=Wording::NEWEST).contains(&started.wording.version) {
+            return Err(illegal("the version of its wording is not known"));
         }
         Ok(Self {
             id: first.task,
@@ -160,7 +164,7 @@ impl Task {
             EventKind::IntentOpened { intent, kind } => {
                 self.intents.push(Intent { id: *intent, kind: kind.clone(), status: Status::Pending, at_ms });
             }
-            EventKind::IntentSettled { intent } => {
+            EventKind::IntentSettled { intent, .. } => {
                 self.move_intent(*intent, Move::Settle);
                 if let Some(IntentKind::Squash { to, .. }) = self.intent(*intent).map(|intent| intent.kind.clone()) {
                     self.head = Some(to);
@@ -247,9 +251,11 @@ impl Task {
         let request = self.request.take();
         if let Some(open) = request {
             let usage = reply.usage.unwrap_or_else(|| Usage::estimate(open.estimated_input, open.max_output));
-            self.charge(&usage, reply.cost);
+            let who = &reply.answered_by;
+            let told = reply.cost.or_else(|| who.prices.as_ref().zip(reply.usage.as_ref())?.0.cost(&usage));
+            self.charge(&usage, told);
             // counted by the pinned model's prices, so that the cap acts, and told as unknown
-            self.spend.cost_unknown |= reply.answered_by.fallback && reply.cost.is_none();
+            self.spend.cost_unknown |= who.fallback && told.is_none();
             // a ceiling that was lowered for the cap, and reached, is the cap's doing
             if reply.stop == Stop::Truncated && open.max_output < self.started.model.max_output {
                 self.out_of_tokens = Some(open.estimated_input);

@@ -156,7 +156,7 @@ pub struct Reply {
     pub stop: Stop,
     /// Its tokens; none if the proxy did not say (then the estimate is charged).
     pub usage: Option<Usage>,
-    /// Its cost; none if neither the proxy nor the prices say.
+    /// Its cost as the proxy said it; none if it did not. What it costs then is counted in the fold, by prices.
     pub cost: Option<Money>,
     /// Who answered.
     pub answered_by: AnsweredBy,

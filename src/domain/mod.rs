@@ -23,3 +23,4 @@ pub mod role;
 pub mod task;
 pub mod upstream;
 pub mod window;
+pub mod wording;

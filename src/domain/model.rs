@@ -124,4 +124,6 @@ pub struct AnsweredBy {
     pub backing: String,
     /// The proxy went to another model than the one asked for.
     pub fallback: bool,
+    /// The prices of that other model, as the catalog said them then; none where the pinned model answered.
+    pub prices: Option<Prices>,
 }

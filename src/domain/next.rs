@@ -178,7 +178,7 @@ fn within_turn(task: &Task, now: Now) -> Step {
 fn between_turns(task: &Task, now: Now) -> Step {
     if let Some(note) = &task.handback {
         return if note.succeeded {
-            ended(End::Handback, "the work was handed back")
+            ended(End::Handback, &checked(task))
         } else {
             ended(End::Failed, "the model handed the work back as not done")
         };
@@ -228,6 +228,15 @@ fn between_turns(task: &Task, now: Now) -> Step {
     }
 }
 
+/// What speaks for the work that was handed back, beside the model.
+fn checked(task: &Task) -> String {
+    match task.started.checks.len() {
+        0 => "not checked: no check is set".to_owned(),
+        1 => "the check passed".to_owned(),
+        checks => format!("all {checks} checks passed"),
+    }
+}
+
 /// Why the task has failed, if it has: seen from outside, no model is asked.
 fn failure(task: &Task) -> Option<String> {
     let role = &task.started.role;
@@ -239,7 +248,12 @@ fn failure(task: &Task) -> Option<String> {
         return Some("success was claimed twice although nothing had changed".to_owned());
     }
     if task.failed_checks > role.failed_checks {
-        return Some(format!("the check failed {} times", task.failed_checks));
+        let failed = turn.checks.last().map_or_else(String::new, |check| {
+            let how =
+                check.status.map_or_else(|| "was ended".to_owned(), |status| format!("exited with status {status}"));
+            format!("; the last time `{}` {how}", check.command)
+        });
+        return Some(format!("the check failed {} times{failed}", task.failed_checks));
     }
     if task.bad_replies >= role.bad_replies {
         return Some(format!("no usable tool call in {} replies in a row", task.bad_replies));

@@ -72,7 +72,7 @@ pub fn is_legal(task: &Task, kind: &EventKind) -> Result<(), String> {
             Ok(())
         }
         EventKind::IntentOpened { intent, kind } => may_open(task, phase, *intent, kind),
-        EventKind::IntentSettled { intent } => may_move(task, phase, *intent, Move::Settle),
+        EventKind::IntentSettled { intent, .. } => may_move(task, phase, *intent, Move::Settle),
         EventKind::IntentAbandoned { intent, .. } => may_move(task, phase, *intent, Move::Abandon),
         EventKind::ToolResult(result) => is_next_call(task, &result.call),
         EventKind::EndingAccepted { call, .. } => {

@@ -103,6 +103,17 @@ impl fmt::Display for ToolName {
     }
 }
 
+/// A tool as it is offered to the model: recorded at the start, so that a resume by a newer nisse offers the same.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct OfferedTool {
+    /// Which tool.
+    pub name: ToolName,
+    /// What it is for, to the model.
+    pub description: String,
+    /// JSON schema of its arguments: one closed object.
+    pub parameters: serde_json::Value,
+}
+
 /// A role as a task runs under it: recorded at the start, so that a resume by a newer nisse goes on as begun.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Role {
@@ -111,7 +122,7 @@ pub struct Role {
     /// The system prompt, whole.
     pub prompt: String,
     /// The tools offered, in order.
-    pub tools: Vec<ToolName>,
+    pub tools: Vec<OfferedTool>,
     /// The tool whose accepted call ends the task.
     pub ending: ToolName,
     /// Bad replies in a row after which the task fails.
@@ -122,4 +133,12 @@ pub struct Role {
     pub failed_checks: u32,
     /// Whether the proxy may answer with another model than the one asked for.
     pub fallbacks: bool,
+}
+
+impl Role {
+    /// The tool of that name, if it is offered.
+    #[must_use]
+    pub fn offers(&self, name: ToolName) -> Option<&OfferedTool> {
+        self.tools.iter().find(|tool| tool.name == name)
+    }
 }

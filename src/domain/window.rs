@@ -4,6 +4,7 @@ use super::{
     event::ToolResult,
     model::PinnedModel,
     task::{Task, Turn},
+    wording::Wording,
 };
 
 /// Turns whose results are kept in full as long as that is possible.
@@ -47,7 +48,7 @@ impl Task {
     pub(super) fn evict(&mut self, through_turn: u32) {
         let since = std::mem::replace(&mut self.evicted_through, through_turn);
         for turn in self.turns.iter_mut().filter(|turn| turn.number > since && turn.number <= through_turn) {
-            let stubs: Vec<_> = turn.results.iter().map(|result| turn.stub(result)).collect();
+            let stubs: Vec<_> = turn.results.iter().map(|result| turn.stub(result, &self.started.wording)).collect();
             for (result, stub) in turn.results.iter_mut().zip(stubs) {
                 if let Some(stub) = stub {
                     result.content = stub;
@@ -60,13 +61,10 @@ impl Task {
 impl Turn {
     /// What stands for a result that is left out; none where the result is no longer than that.
     #[must_use]
-    pub fn stub(&self, result: &ToolResult) -> Option<String> {
+    pub fn stub(&self, result: &ToolResult, wording: &Wording) -> Option<String> {
         let call = self.reply.calls().find(|call| call.id == result.call)?;
-        let (id, name, bytes) = (&call.id, &call.name, result.content.len());
-        let stub = format!(
-            "[{id}: the result of this {name}, {bytes} bytes, was left out to save room; call again if needed]"
-        );
-        (stub.len() < bytes).then_some(stub)
+        let stub = wording.stub(call, result.content.len());
+        (stub.len() < result.content.len()).then_some(stub)
     }
 }
 

@@ -4,6 +4,10 @@
 
 /// Every point, in the order in which a task may reach them, and then its work on the way home.
 pub const POINTS: &[&str] = &[
+    "migrate.begun",
+    "migrate.step",
+    "migrate.marked",
+    "migrate.done",
     "prepare.begun",
     "prepare.snapshot",
     "switch.kept",

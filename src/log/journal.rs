@@ -4,7 +4,7 @@ use std::{fmt, fs::File, sync::Weak};
 
 use rusqlite::{TransactionBehavior, params};
 
-use super::{Error, Log, VERSION, codec, lock::Lock, read::int};
+use super::{EVENTS, Error, Log, SCHEMA, codec, lock::Lock, read::int};
 use crate::{
     domain::{
         event::{Event, EventKind, TaskStarted},
@@ -30,7 +30,7 @@ impl Log {
         let transaction =
             self.connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(database)?;
         let found: u32 = transaction.query_row("PRAGMA user_version", [], |row| row.get(0)).map_err(database)?;
-        if found != VERSION {
+        if found != SCHEMA {
             return Err(Error::Newer { path: path.clone(), found });
         }
         for (event, encoded) in &encoded {
@@ -53,7 +53,7 @@ impl Log {
                     insert.execute(params![
                         event.task.to_string(),
                         int(event.seq),
-                        VERSION,
+                        EVENTS,
                         int(event.at_ms),
                         int(event.spent_ms),
                         encoded.kind,

@@ -5,6 +5,8 @@
 //! - An event that the [fold](crate::domain::task::Task::apply) refuses cannot be written, and a stored one that it
 //!   refuses, or that does not encode to what is stored, is [corruption](Error::Corrupt) with its task and number.
 //! - A task has one writer at a time, by an [operating system's file lock](lock) beside the database.
+//! - Old logs load for ever: tables are [migrated](schema) forward, events are [brought to today's form](upcast) when they
+//!   are read, and stay as they were written. What a newer nisse wrote is refused as that, never as corruption.
 //! - Files of the database are only touched through `SQLite` while it is open; all are private to their owner.
 
 mod codec;
@@ -13,6 +15,8 @@ mod journal;
 mod lock;
 mod open;
 mod read;
+mod schema;
+mod upcast;
 
 use std::path::PathBuf;
 
@@ -22,8 +26,10 @@ pub use open::{Access, is_network_file_system};
 
 use crate::domain::{fold::Illegal, id::TaskId};
 
-/// The version of the schema and of the events that this nisse writes.
-pub const VERSION: u32 = 1;
+/// The version of the events that this nisse writes; older ones are [brought to it](upcast) when they are read.
+pub const EVENTS: u32 = 2;
+/// The version of the database's tables; older ones are [migrated](schema) when the log is opened for writing.
+pub const SCHEMA: u32 = 2;
 
 /// An open log.
 #[derive(Debug)]
@@ -63,10 +69,20 @@ pub enum Error {
         found: String,
     },
     /// A newer nisse has written the database.
-    #[error("{} has version {found}, and this nisse knows versions up to {VERSION}", path.display())]
+    #[error("{} has version {found}, and this nisse knows versions up to {SCHEMA}", path.display())]
     Newer {
         /// The database file.
         path: PathBuf,
+        /// Its version.
+        found: u32,
+    },
+    /// A newer nisse has written the event.
+    #[error("event {seq} of task {task} has version {found}, and this nisse knows versions up to {EVENTS}")]
+    NewerEvent {
+        /// The task.
+        task: TaskId,
+        /// The event.
+        seq: u64,
         /// Its version.
         found: u32,
     },
@@ -105,4 +121,12 @@ pub enum Error {
         /// The tasks.
         among: Vec<TaskId>,
     },
+}
+
+impl Error {
+    /// One task cannot be read, and the others are not concerned.
+    #[must_use]
+    pub fn concerns_one_task(&self) -> bool {
+        matches!(self, Self::Corrupt { .. } | Self::NewerEvent { .. })
+    }
 }

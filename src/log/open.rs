@@ -8,9 +8,9 @@ use std::{
     time::Duration,
 };
 
-use rusqlite::{Connection, OpenFlags, TransactionBehavior};
+use rusqlite::{Connection, OpenFlags};
 
-use super::{Error, Log, VERSION};
+use super::{Error, Log, SCHEMA, schema};
 
 /// The first `SQLite` without the WAL-reset bug, which can corrupt a database that two connections write
 /// (<https://sqlite.org/wal.html#walresetbug>).
@@ -53,7 +53,7 @@ impl Log {
         let found: u32 = connection
             .query_row("PRAGMA user_version", [], |row| row.get(0))
             .map_err(database("reading the version"))?;
-        if found > VERSION {
+        if found > SCHEMA {
             return Err(Error::Newer { path, found });
         }
         if found == 0 {
@@ -102,17 +102,7 @@ fn prepare(connection: &mut Connection, state_dir: &Path, path: &Path) -> Result
         .query_row(&format!("PRAGMA journal_mode = {mode}"), [], |_| Ok(()))
         .map_err(database("setting up the log"))?;
     pragma("synchronous", synchronous)?;
-    let transaction =
-        connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(database("setting up the log"))?;
-    let version: u32 =
-        transaction.query_row("PRAGMA user_version", [], |row| row.get(0)).map_err(database("reading the version"))?;
-    if version == 0 {
-        transaction
-            .execute_batch(include_str!("schema.sql"))
-            .and_then(|()| transaction.pragma_update(None, "user_version", VERSION))
-            .map_err(database("making the tables"))?;
-    }
-    transaction.commit().map_err(database("making the tables"))?;
+    schema::bring_up_to_date(connection).map_err(database("making or migrating the tables"))?;
     Ok(network.then(|| {
         format!(
             "{} lies on a network file system: the log is kept there without write-ahead logging, which is slower",

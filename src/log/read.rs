@@ -137,10 +137,10 @@ impl Log {
     fn event(&self, task: TaskId, row: Row) -> Result<Event, Error> {
         let corrupt = |what| Error::Corrupt { task, seq: row.seq, what };
         let Content { version, at_ms, spent_ms, kind, body } = row.content.map_err(corrupt)?;
-        if version != super::VERSION {
-            return Err(corrupt(format!("its version {version} is not known")));
+        if version > super::EVENTS {
+            return Err(Error::NewerEvent { task, seq: row.seq, found: version });
         }
-        let kind = codec::decode(&kind, &body, &|hash| self.blob(hash)).map_err(corrupt)?;
+        let kind = codec::decode(version, &kind, &body, &|hash| self.blob(hash)).map_err(corrupt)?;
         Ok(Event { task, seq: row.seq, at_ms, spent_ms, kind })
     }
 

@@ -8,7 +8,7 @@ CREATE TABLE event (
     body     TEXT    NOT NULL,
     PRIMARY KEY (task, seq)
 ) STRICT;
-CREATE INDEX event_first ON event (at_ms) WHERE seq = 1;
+CREATE INDEX event_first ON event (at_ms, task) WHERE seq = 1;
 CREATE TABLE blob (
     hash    TEXT    PRIMARY KEY,
     raw_len INTEGER NOT NULL,

@@ -11,6 +11,7 @@ use crate::domain::{
     message::{Call, Reply},
     model::{PinnedModel, Usage},
     reasoning::Reasoning,
+    role::OfferedTool,
     upstream::Trouble,
 };
 
@@ -46,7 +47,7 @@ pub struct Request {
     /// The system prompt.
     pub system: String,
     /// The tools offered.
-    pub tools: Vec<ToolSchema>,
+    pub tools: Vec<OfferedTool>,
     /// The conversation, oldest first. What an earlier request of the task held too is the same allocation, as a rule.
     pub messages: Vec<Arc<Message>>,
     /// The output ceiling in tokens.
@@ -59,17 +60,6 @@ pub struct Request {
     pub fallbacks: bool,
     /// Vendor ids of calls already recorded in this task: a repeated one is not kept.
     pub vendor_ids: Vec<String>,
-}
-
-/// A tool as it is offered.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct ToolSchema {
-    /// Its name on the wire.
-    pub name: &'static str,
-    /// What it is for, to the model.
-    pub description: &'static str,
-    /// JSON schema of its arguments: one closed object.
-    pub parameters: serde_json::Value,
 }
 
 /// A message of the conversation.
@@ -127,8 +117,11 @@ impl Request {
     /// The bytes that [`estimated_input`](Self::estimated_input) counts.
     #[must_use]
     pub fn input_bytes(&self) -> u64 {
-        let tools: usize =
-            self.tools.iter().map(|t| t.name.len() + t.description.len() + t.parameters.to_string().len() + 40).sum();
+        let tools: usize = self
+            .tools
+            .iter()
+            .map(|t| t.name.as_str().len() + t.description.len() + t.parameters.to_string().len() + 40)
+            .sum();
         let messages: usize = self.messages.iter().map(|message| message.bytes()).sum();
         (self.system.len() + tools + messages) as u64
     }

@@ -7,6 +7,7 @@ mod answers;
 mod calls;
 mod home;
 mod left;
+mod log;
 mod task;
 
 use std::{
@@ -99,7 +100,7 @@ impl<'a> Case<'a> {
 /// No point is dead: for each there is a case that names it.
 #[test]
 fn every_point_is_in_a_case() {
-    let cases = [task::POINTS, home::POINTS, answers::POINTS, left::POINTS];
+    let cases = [task::POINTS, home::POINTS, answers::POINTS, left::POINTS, log::POINTS];
     let named: BTreeSet<&str> = cases.into_iter().flatten().flat_map(|case| case.iter().copied()).collect();
     assert_eq!(named, POINTS.iter().copied().collect());
 }

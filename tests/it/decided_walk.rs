@@ -78,7 +78,7 @@ impl Walk<'_> {
                 if !self.cut() {
                     let status = self.dice.pick(&[ResultStatus::Done, ResultStatus::Failed]);
                     self.answer(call, status);
-                    self.push(EventKind::IntentSettled { intent });
+                    self.push(EventKind::IntentSettled { intent, cause: None });
                 }
             }
             _ => self.answer(call, ResultStatus::Unreadable),
@@ -96,10 +96,10 @@ impl Walk<'_> {
             (Some(_), IntentKind::Check { .. }) => self.push(EventKind::IntentAbandoned { intent, cause }),
             (Some(call), _) if self.dice.below(2) == 0 => {
                 self.answer(&call, ResultStatus::Done);
-                self.push(EventKind::IntentSettled { intent });
+                self.push(EventKind::IntentSettled { intent, cause: None });
             }
             (Some(_), _) => self.push(EventKind::IntentAbandoned { intent, cause }),
-            (None, _) => self.push(EventKind::IntentSettled { intent }),
+            (None, _) => self.push(EventKind::IntentSettled { intent, cause: None }),
         }
     }
 
@@ -124,7 +124,7 @@ impl Walk<'_> {
             duration_ms: 1,
         });
         self.answer(call, if passed { ResultStatus::Done } else { ResultStatus::Failed });
-        self.push(EventKind::IntentSettled { intent });
+        self.push(EventKind::IntentSettled { intent, cause: None });
     }
 
     fn ask(&mut self) {
@@ -170,14 +170,14 @@ impl Walk<'_> {
                     if self.cut() {
                         return;
                     }
-                    self.push(EventKind::IntentSettled { intent });
+                    self.push(EventKind::IntentSettled { intent, cause: None });
                     if self.cut() {
                         return;
                     }
                 }
                 self.push(EventKind::TaskEnded { end, cause });
                 if !self.cut() {
-                    self.push(EventKind::IntentSettled { intent: IntentId::TASK });
+                    self.push(EventKind::IntentSettled { intent: IntentId::TASK, cause: None });
                 }
             }
         }

@@ -2,6 +2,7 @@
 //! decision hold.
 
 use nisse::{
+    agent::roles,
     domain::{
         apply::{Advance, Landing, Manner},
         caps::{Cap, Caps, Money},
@@ -16,7 +17,7 @@ use nisse::{
         outcome::{End, Handback, Pause},
         phase,
         reasoning::Reasoning,
-        role::{Role, RoleName, ToolName},
+        role::{OfferedTool, Role, RoleName, ToolName},
         task::Task,
         upstream::Trouble,
     },
@@ -28,18 +29,24 @@ mod table;
 
 const TASK: TaskId = TaskId(uuid::Uuid::from_u128(7));
 
+/// A tool as it is offered, with little to copy: the walks copy it often.
+fn offered(name: ToolName) -> OfferedTool {
+    OfferedTool { name, description: format!("does {name}"), parameters: serde_json::json!({"type": "object"}) }
+}
+
 pub(crate) fn started() -> TaskStarted {
     TaskStarted {
         role: Role {
             name: RoleName::Delegate,
             prompt: "You are the delegate.".to_owned(),
-            tools: ToolName::ALL.to_vec(),
+            tools: ToolName::ALL.map(offered).to_vec(),
             ending: ToolName::HandBack,
             bad_replies: 3,
             repeats: 4,
             failed_checks: 3,
             fallbacks: false,
         },
+        wording: roles::wording(),
         brief: "mend it".to_owned(),
         model: PinnedModel {
             alias: "a".to_owned(),
@@ -108,7 +115,12 @@ pub(crate) fn reply(dice: &mut Dice<'_>, turn: u32) -> Reply {
         stop: dice.pick(&stops),
         usage: (dice.below(4) > 0).then_some(Usage { input: 3000, output: 100, cache_read: 10, cache_write: 5 }),
         cost: (dice.below(2) == 0).then_some(Money(5_000_000_000)),
-        answered_by: AnsweredBy { alias: "a".to_owned(), backing: "openai/a".to_owned(), fallback: dice.below(5) == 0 },
+        answered_by: AnsweredBy {
+            alias: "a".to_owned(),
+            backing: "openai/a".to_owned(),
+            fallback: dice.below(5) == 0,
+            prices: None,
+        },
     }
 }
 
@@ -211,7 +223,7 @@ fn candidates(task: &Task, dice: &mut Dice<'_>) -> Vec<EventKind> {
         EventKind::ReplyReceived { request: task.requests, turn: turn + 1, reply: reply(dice, next_turn) },
         EventKind::Nudged { text: "n".to_owned() },
         EventKind::IntentOpened { intent, kind: dice.pick(&kinds) },
-        EventKind::IntentSettled { intent: pending },
+        EventKind::IntentSettled { intent: pending, cause: None },
         EventKind::IntentAbandoned { intent: pending, cause: "c".to_owned() },
         EventKind::ToolResult(ToolResult {
             call: call.clone(),
@@ -337,7 +349,7 @@ proptest! {
             let find = |hash: &Hash| {
                 row.blobs.iter().find(|(have, _)| have == hash).map(|(_, text)| text.clone()).ok_or_else(|| "missing".to_owned())
             };
-            prop_assert_eq!(log::decode(&row.kind, &row.body, &find).unwrap(), event.kind);
+            prop_assert_eq!(log::decode(log::EVENTS, &row.kind, &row.body, &find).unwrap(), event.kind);
         }
     }
 }
@@ -346,7 +358,7 @@ proptest! {
 fn a_row_with_a_missing_or_an_unknown_member_is_refused() {
     let none = |_: &Hash| Err("no blob".to_owned());
     let row = r#"{"request":1,"trouble":"cut","message":"m","usage":null,"retry_in_ms":null}"#;
-    assert!(log::decode("request_ended", row, &none).is_ok());
+    assert!(log::decode(log::EVENTS, "request_ended", row, &none).is_ok());
     for bad in [
         row.replace(r#","usage":null"#, ""),
         row.replace('}', r#","more":1}"#),
@@ -354,9 +366,9 @@ fn a_row_with_a_missing_or_an_unknown_member_is_refused() {
         row.replace("\"m\"", r#"{"$blob":"00","bytes":1}"#),
         "{".to_owned(),
     ] {
-        assert!(log::decode("request_ended", &bad, &none).is_err(), "{bad}");
+        assert!(log::decode(log::EVENTS, "request_ended", &bad, &none).is_err(), "{bad}");
     }
-    assert!(log::decode("unheard_of", "{}", &none).is_err());
+    assert!(log::decode(log::EVENTS, "unheard_of", "{}", &none).is_err());
 }
 
 #[test]

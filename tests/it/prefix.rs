@@ -145,6 +145,7 @@ impl World {
         let checkout = self.checkout();
         TaskStarted {
             role: roles::delegate(),
+            wording: roles::wording(),
             brief: "say three where it says two".to_owned(),
             model: PinnedModel {
                 alias: "scripted".to_owned(),
@@ -353,6 +354,19 @@ fn every_prefix_of(world: &World, scenario: &Scenario, begin: impl Fn(&mut TaskS
             // one too large is sent again smaller, so that a turn may have several
             let same = requests.iter().any(|whole| without_number(whole) == without_number(&request));
             assert!(same, "{at}: {request:?} was not sent");
+        }
+        let open_at_cut: Vec<IntentId> = task.pending_intents().map(|intent| intent.id).collect();
+        for event in &after[cut..] {
+            let verdict = match &event.kind {
+                EventKind::IntentSettled { intent, cause } if open_at_cut.contains(intent) => cause.as_deref(),
+                EventKind::IntentAbandoned { cause, .. }
+                | EventKind::Recovered { cause, .. }
+                | EventKind::TaskEnded { cause, .. }
+                | EventKind::SpanStarted { cause } => Some(cause.as_str()),
+                _ => continue,
+            };
+            let one_line = verdict.is_some_and(|cause| !cause.is_empty() && !cause.contains('\n'));
+            assert!(one_line, "{at}: no cause in {event:?}");
         }
         let end = Task::fold(&after).unwrap().unwrap();
         let may_pend = |id| id == IntentId::TASK && matches!(outcome, Outcome::Paused { .. });

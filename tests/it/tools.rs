@@ -43,7 +43,7 @@ impl Project {
     async fn call_as_written(&mut self, name: &str, arguments: &str) -> Looked {
         let answered = |status, content| Looked { status, content, seen: None };
         let call = Call::minted(1, 0, "", name, arguments, &[]);
-        let tool = match tools::parse(&call, &ToolName::ALL) {
+        let tool = match tools::parse(&call, &tools::offer(&ToolName::ALL)) {
             Ok(tool) => tool,
             Err(refusal) => return answered(refusal.status(), refusal.text().to_owned()),
         };
@@ -102,8 +102,8 @@ impl Project {
 
 #[test]
 fn the_schemas_are_closed_objects_of_plain_types() {
-    let schemas = tools::schemas(&ToolName::ALL);
-    assert_eq!(schemas.iter().map(|schema| schema.name).collect::<Vec<_>>(), ToolName::ALL.map(ToolName::as_str));
+    let schemas = tools::offer(&ToolName::ALL);
+    assert_eq!(schemas.iter().map(|schema| schema.name).collect::<Vec<_>>(), ToolName::ALL);
     for schema in &schemas {
         let text = schema.parameters.to_string();
         for word in ["$schema", "$defs", "$ref", "\"title\"", "\"format\"", "null", "[\"string\""] {
@@ -119,7 +119,7 @@ fn the_schemas_are_closed_objects_of_plain_types() {
     assert_eq!(schemas[0].parameters["required"], json!(["path"]));
     assert_eq!(schemas[4].parameters["required"], json!(["path", "old", "new"]));
     assert_eq!(schemas[6].parameters["required"], json!(["changed", "now_true", "next", "succeeded"]));
-    assert!(tools::schemas(&[]).is_empty());
+    assert!(tools::offer(&[]).is_empty());
 }
 
 #[tokio::test]
@@ -181,7 +181,7 @@ async fn arguments_that_do_not_fit_are_answered_with_field_and_type() {
 
 #[test]
 fn only_offered_tools_by_their_exact_names_are_called() {
-    let offered = [ToolName::ReadFile, ToolName::ListFiles];
+    let offered = tools::offer(&[ToolName::ReadFile, ToolName::ListFiles]);
     let long = "x".repeat(300);
     for name in ["execute_python", "", "functions.read_file:0", "read file", "write_file", "naïve tool!", &long] {
         let refusal = tools::parse(&Call::minted(1, 0, "", name, "{}", &[]), &offered).expect_err(name);
@@ -192,8 +192,8 @@ fn only_offered_tools_by_their_exact_names_are_called() {
 
 #[test]
 fn a_hand_back_is_whole_or_the_delegation_stays_open() {
-    let parse =
-        |arguments: &str| tools::parse(&Call::minted(1, 0, "", "hand_back", arguments, &[]), &[ToolName::HandBack]);
+    let offered = tools::offer(&[ToolName::HandBack]);
+    let parse = |arguments: &str| tools::parse(&Call::minted(1, 0, "", "hand_back", arguments, &[]), &offered);
     for (arguments, words) in [
         (r#"{"changed": "a", "now_true": "b", "next": "c"}"#, &["`succeeded` is missing", "boolean"][..]),
         (

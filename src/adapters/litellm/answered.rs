@@ -22,5 +22,5 @@ pub(super) fn answered_by(
         .map(str::to_owned)
         .or_else(|| header(headers, "x-litellm-model-id").and_then(backing_of))
         .unwrap_or_else(|| if fallback { alias.clone() } else { asked.backing.clone() });
-    AnsweredBy { alias, backing, fallback }
+    AnsweredBy { alias, backing, fallback, prices: None }
 }

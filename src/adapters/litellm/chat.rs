@@ -16,8 +16,8 @@ use super::{
     json::{self, Object},
 };
 use crate::{
-    domain::{message::Call, reasoning::Reasoning},
-    ports::llm::{AssistantPart, Error, Message, Request, ToolSchema},
+    domain::{message::Call, reasoning::Reasoning, role::OfferedTool},
+    ports::llm::{AssistantPart, Error, Message, Request},
 };
 
 /// The path of this route.
@@ -57,9 +57,12 @@ pub fn body(request: &Request, written: &mut Written) -> Result<String, Error> {
     Ok(body.end())
 }
 
-fn tool(tool: &ToolSchema) -> String {
+fn tool(tool: &OfferedTool) -> String {
     let mut function = Object::new();
-    function.put("name", tool.name).put("description", tool.description).put("parameters", &tool.parameters);
+    function
+        .put("name", tool.name.as_str())
+        .put("description", tool.description.as_str())
+        .put("parameters", &tool.parameters);
     let mut outer = Object::new();
     outer.put("type", "function").raw("function", &function.end());
     outer.end()

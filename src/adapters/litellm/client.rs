@@ -262,11 +262,10 @@ impl Proxy {
         // a stream's headers leave before its cost is known and say 0 or nothing
         let told = header(&headers, "x-litellm-response-cost").and_then(|cost| cost.parse::<f64>().ok());
         reply.cost = reply.cost.or_else(|| told.filter(|cost| *cost > 0.0).and_then(Money::from_usd));
-        if reply.answered_by.fallback && reply.cost.is_none() {
+        if reply.answered_by.fallback {
             // the task knows the prices of the model that it asked, and no other's
             let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
-            let prices = known.prices.get(&reply.answered_by.alias);
-            reply.cost = prices.zip(reply.usage).and_then(|(prices, usage)| prices.cost(&usage));
+            reply.answered_by.prices = known.prices.get(&reply.answered_by.alias).cloned();
         }
         Ok(reply)
     }

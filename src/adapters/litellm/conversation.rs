@@ -9,8 +9,9 @@ use crate::{
         message::Call,
         model::{PinnedModel, Prices, Route},
         reasoning::Reasoning,
+        role::{OfferedTool, ToolName},
     },
-    ports::llm::{Answer, AssistantPart, Message, Request, ToolSchema},
+    ports::llm::{Answer, AssistantPart, Message, Request},
 };
 
 /// A request without messages and tools.
@@ -44,7 +45,7 @@ pub(super) fn empty(route: Route) -> Request {
 /// The request after `turns` replies, each with reasoning, text and a call, and each second result followed by a word.
 pub(super) fn after(turns: u32, route: Route, reasoning: &str, vendor: Option<&str>) -> Request {
     let schema = json!({"type": "object", "properties": {"path": {"type": "string"}}});
-    let tool = |name| ToolSchema { name, description: "Does it", parameters: schema.clone() };
+    let tool = |name| OfferedTool { name, description: "Does it".to_owned(), parameters: schema.clone() };
     let mut messages = vec![Message::User("The \"brief\".\n".to_owned())];
     for turn in 1..=turns {
         let wire_id = format!("toolu_{turn}");
@@ -67,7 +68,7 @@ pub(super) fn after(turns: u32, route: Route, reasoning: &str, vendor: Option<&s
     }
     let mut request = Request {
         system: "You are a coding agent.".to_owned(),
-        tools: vec![tool("read_file"), tool("search")],
+        tools: vec![tool(ToolName::ReadFile), tool(ToolName::Search)],
         messages: messages.into_iter().map(Arc::new).collect(),
         ..empty(route)
     };

@@ -52,7 +52,10 @@ pub fn body(request: &Request) -> Result<String, Error> {
     if let Some(last) = request.tools.len().checked_sub(1) {
         let written = request.tools.iter().enumerate().map(|(index, tool)| {
             let mut written = Object::new();
-            written.put("name", tool.name).put("description", tool.description).put("input_schema", &tool.parameters);
+            written
+                .put("name", tool.name.as_str())
+                .put("description", tool.description.as_str())
+                .put("input_schema", &tool.parameters);
             if index == last {
                 written.raw("cache_control", MARK);
             }

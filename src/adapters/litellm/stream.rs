@@ -237,7 +237,7 @@ mod tests {
     }
 
     fn answered_by() -> AnsweredBy {
-        AnsweredBy { alias: "alias".to_owned(), backing: "backing".to_owned(), fallback: false }
+        AnsweredBy { alias: "alias".to_owned(), backing: "backing".to_owned(), fallback: false, prices: None }
     }
 
     async fn in_chunks<A: Assembly>(body: &[u8], size: usize, assembly: A) -> Result<Reply, Error> {

@@ -39,12 +39,9 @@ use crate::{
     domain::{
         event::{ResultStatus, Seen},
         message::Call,
-        role::ToolName,
+        role::{OfferedTool, ToolName},
     },
-    ports::{
-        host::{Error, Host},
-        llm::ToolSchema,
-    },
+    ports::host::{Error, Host},
 };
 
 /// A call whose arguments are right.
@@ -127,29 +124,29 @@ impl Looked {
     }
 }
 
-/// The tools as they are offered, in the order of `offered`.
+/// These tools as a task that begins now is offered them.
 #[must_use]
-pub fn schemas(offered: &[ToolName]) -> Vec<ToolSchema> {
-    offered
-        .iter()
-        .map(|&tool| ToolSchema { name: tool.as_str(), description: description(tool), parameters: parameters(tool) })
-        .collect()
+pub fn offer(tools: &[ToolName]) -> Vec<OfferedTool> {
+    let offered = |&name| OfferedTool { name, description: description(name).to_owned(), parameters: parameters(name) };
+    tools.iter().map(offered).collect()
 }
 
 /// Reads a call. The name must be one of `offered`, exactly; an argument of another type is taken where it can only
-/// mean one thing, else every fault is told at once.
-pub fn parse(call: &Call, offered: &[ToolName]) -> Result<Tool, Refusal> {
+/// mean one thing, else every fault is told at once. What is right is what was offered, whatever today's schema says.
+pub fn parse(call: &Call, offered: &[OfferedTool]) -> Result<Tool, Refusal> {
     let written = call.written_name.as_ref().unwrap_or(&call.name);
-    let Some(tool) = ToolName::from_wire(written).filter(|tool| offered.contains(tool)) else {
-        let names: Vec<&str> = offered.iter().map(|tool| tool.as_str()).collect();
+    let Some(OfferedTool { name: tool, parameters: schema, .. }) =
+        offered.iter().find(|tool| tool.name.as_str() == written)
+    else {
+        let names: Vec<&str> = offered.iter().map(|tool| tool.name.as_str()).collect();
         let written: String = written.chars().take(64).collect();
         return Err(Refusal::Unoffered(format!(
             "There is no tool named `{written}`. The tools are: {}. Call one of them by its exact name.",
             names.join(", ")
         )));
     };
-    let schema = parameters(tool);
-    let usage = || format!("{tool} takes one JSON object: {}", arguments::usage(&schema));
+    let tool = *tool;
+    let usage = || format!("{tool} takes one JSON object: {}", arguments::usage(schema));
     let still_open = || match tool {
         ToolName::HandBack => " The delegation is still open: call hand_back again, with all of its arguments.",
         ToolName::ReadFile
@@ -164,7 +161,7 @@ pub fn parse(call: &Call, offered: &[ToolName]) -> Result<Tool, Refusal> {
     let invalid = |reasons: &[String]| {
         Refusal::Invalid(format!("Wrong arguments: {}. {}.{}", reasons.join("; "), usage(), still_open()))
     };
-    let fitted = arguments::fitted(tool, &schema, given).map_err(|reasons| invalid(&reasons))?;
+    let fitted = arguments::fitted(tool, schema, given).map_err(|reasons| invalid(&reasons))?;
     let unfit = |error: serde_json::Error| invalid(&[error.to_string()]);
     Ok(match tool {
         ToolName::ReadFile => Tool::Look(Look::ReadFile(typed(fitted).map_err(unfit)?)),

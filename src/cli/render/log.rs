@@ -20,11 +20,11 @@ const BOLD: Style = Style::new().effects(Effects::BOLD);
 const DIM: Style = Style::new().effects(Effects::DIMMED);
 
 /// The list of tasks, and what is wrong with those that cannot be read.
-pub fn list(manner: Manner, tasks: &[Listed], corrupt: &[Report]) {
-    corrupt.iter().flat_map(Report::lines).for_each(|line| say(manner, &line));
+pub fn list(manner: Manner, tasks: &[Listed], unreadable: &[Report]) {
+    unreadable.iter().flat_map(Report::lines).for_each(|line| say(manner, &line));
     if manner.json {
-        let corrupt: Vec<_> = corrupt.iter().map(|report| &report.message).collect();
-        data(manner, &serde_json::json!({"v": 1, "type": "log", "tasks": tasks, "corrupt": corrupt}).to_string());
+        let unreadable: Vec<_> = unreadable.iter().map(|report| &report.message).collect();
+        data(manner, &serde_json::json!({"v": 1, "type": "log", "tasks": tasks, "unreadable": unreadable}).to_string());
         return;
     }
     for task in tasks {

@@ -83,7 +83,7 @@ pub fn lines(event: &Event) -> Vec<String> {
             }
             IntentKind::CheckoutSwitch { way: Way::Back { .. }, .. } => vec!["gives the checkout back".to_owned()],
         },
-        EventKind::IntentSettled { .. } | EventKind::TurnEnded { .. } => Vec::new(),
+        EventKind::IntentSettled { cause: None, .. } | EventKind::TurnEnded { .. } => Vec::new(),
         EventKind::SpanStarted { cause } | EventKind::IntentAbandoned { cause, .. } => vec![cause.clone()],
         EventKind::ToolResult(result) => {
             let how = match result.status {
@@ -110,7 +110,9 @@ pub fn lines(event: &Event) -> Vec<String> {
             }
             .to_owned(),
         ],
-        EventKind::Recovered { cause, .. } => vec![format!("looked: {cause}")],
+        EventKind::Recovered { cause, .. } | EventKind::IntentSettled { cause: Some(cause), .. } => {
+            vec![format!("looked: {cause}")]
+        }
         EventKind::WorktreeRepaired { what } => {
             vec![format!("something had changed the worktree's {}: put back", what.join(" and "))]
         }

@@ -204,7 +204,7 @@ fn no_commit_is_made_twice() {
 /// How many applications of files, or else commits, a prefix settles.
 fn settled(written: &[Event], prefix: &[Event], files: bool) -> usize {
     let settles = |event: &&Event| {
-        let EventKind::IntentSettled { intent } = event.kind else { return false };
+        let EventKind::IntentSettled { intent, .. } = event.kind else { return false };
         written.iter().any(|one| match &one.kind {
             EventKind::IntentOpened { intent: of, kind: IntentKind::Apply { .. } } => files && *of == intent,
             EventKind::IntentOpened { intent: of, kind: IntentKind::Land(_) } => !files && *of == intent,

@@ -59,7 +59,7 @@ pub(super) fn is_as_the_design_says(task: &Task, kind: &EventKind) {
             }
             IntentKind::Task => panic!("the task's own intent is opened once"),
         },
-        EventKind::IntentSettled { intent } | EventKind::IntentAbandoned { intent, .. } => {
+        EventKind::IntentSettled { intent, .. } | EventKind::IntentAbandoned { intent, .. } => {
             let moved = task.intent(*intent).unwrap();
             assert_eq!(moved.status, Status::Pending);
             assert!(*intent != IntentId::TASK || task.ended.is_some(), "the task's own intent before its end");

@@ -10,8 +10,9 @@ use nisse::{
     domain::{
         model::{PinnedModel, Prices, Route},
         reasoning::Reasoning,
+        role::{OfferedTool, ToolName},
     },
-    ports::llm::{Message, Request, ToolSchema},
+    ports::llm::{Message, Request},
 };
 use serde_json::{Value, json};
 use tokio::{
@@ -158,9 +159,9 @@ pub(super) fn request(alias: &str, route: Route) -> Request {
             prices: Prices::default(),
         },
         system: "You are a coding agent.".to_owned(),
-        tools: vec![ToolSchema {
-            name: "read_file",
-            description: "Reads a file",
+        tools: vec![OfferedTool {
+            name: ToolName::ReadFile,
+            description: "Reads a file".to_owned(),
             parameters: json!({"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}),
         }],
         messages: vec![Arc::new(Message::User("Say hello.".to_owned()))],

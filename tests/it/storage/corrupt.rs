@@ -32,7 +32,7 @@ const DAMAGE: [(&str, u64); 14] = [
     ("UPDATE event SET body = json_set(body, '$.caps.more', 1) WHERE seq = 1", 1),
     ("UPDATE event SET kind = 'unheard_of' WHERE seq = 4", 4),
     ("UPDATE event SET kind = 'turn_ended', body = '{\"turn\":1}' WHERE seq = 3", 3),
-    ("UPDATE event SET v = 2 WHERE seq = 5", 5),
+    ("UPDATE event SET v = 0 WHERE seq = 5", 5),
     ("UPDATE event SET v = -1 WHERE seq = 5", 5),
     ("UPDATE event SET spent_ms = -7 WHERE seq = 5", 5),
     ("UPDATE event SET spent_ms = 9999999 WHERE seq = 2", 3),
@@ -57,7 +57,7 @@ fn a_corrupt_event_is_named_and_other_tasks_are_not_concerned() {
         assert!(list.exits(1).stderr.contains(&named), "{damage}\n{}", list.report());
         let document = &list.json()[0];
         assert_eq!(document["tasks"][0]["task"], json!(other), "{damage}: {document}");
-        assert!(document["corrupt"][0].as_str().unwrap().contains(&named), "{damage}: {document}");
+        assert!(document["unreadable"][0].as_str().unwrap().contains(&named), "{damage}: {document}");
         let doctor = env.run(&["doctor"]);
         assert!(doctor.stdout.contains(&named), "{damage}\n{}", doctor.report());
         env.run(&["resume", "--json", &other.to_string()[..30]]).exits(2); // both begin so

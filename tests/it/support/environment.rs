@@ -124,6 +124,12 @@ impl TestEnvironment {
         self
     }
 
+    /// Counts the processes from here on, so that the tasks of several worlds share no id.
+    pub(crate) fn count_from(&self, started: u32) -> &Self {
+        self.started.set(started);
+        self
+    }
+
     /// Lets the clock run.
     pub(crate) fn with_running_clock(self) -> Self {
         self.variables.borrow_mut().retain(|(name, _)| name != "NISSE_TEST_CLOCK");

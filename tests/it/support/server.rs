@@ -129,6 +129,14 @@ impl Server {
         self.shared.memory.lock().expect("no test thread dies here").fallbacks = true;
     }
 
+    /// Makes it remember that a model sent this thinking before: texts and signatures.
+    pub(crate) fn sent_thinking(&self, wire: Wire, thoughts: &[(&str, &str)]) {
+        let mut memory = self.shared.memory.lock().expect("no test thread dies here");
+        let thought =
+            |(text, signature): &(&str, &str)| (wire.alias().to_owned(), (*text).to_owned(), (*signature).to_owned());
+        memory.thinking.extend(thoughts.iter().map(thought));
+    }
+
     /// What it remembers of the requests so far.
     pub(super) fn memory(&self) -> Memory {
         self.shared.memory.lock().expect("no test thread dies here").clone()

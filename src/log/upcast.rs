@@ -1,0 +1,64 @@
+//! Events of earlier versions, brought to today's form before they are decoded: old logs load for ever.
+//!
+//! One function a step. It works on the stored JSON and gives a member that is missing the value that it meant when the
+//! event was written, never a default of today. A released step is never changed; `tests/logs` holds what each version
+//! wrote.
+
+use serde_json::{Map, Value, json};
+
+use super::EVENTS;
+
+/// A step from one version to the next.
+type Step = fn(&mut Event) -> Result<(), String>;
+
+/// The steps, from version 1 on.
+const STEPS: [Step; EVENTS as usize - 1] = [from_1];
+
+/// An event as it is stored.
+#[derive(Debug)]
+pub(super) struct Event {
+    /// Its name.
+    pub(super) kind: String,
+    /// Its content.
+    pub(super) content: Value,
+}
+
+/// Brings an event of `version` to today's form. A version that is not ours yet is the caller's to refuse.
+pub(super) fn upcast(version: u32, event: &mut Event) -> Result<(), String> {
+    let done = version.checked_sub(1).ok_or("its version 0 is none")? as usize;
+    STEPS.iter().skip(done).try_for_each(|step| step(event))
+}
+
+/// Version 2: the first event holds the tools as they were offered, and the words around what a request holds; a reply
+/// says by which prices another model's answer is counted; a settlement says what recovery found.
+fn from_1(event: &mut Event) -> Result<(), String> {
+    match event.kind.as_str() {
+        "task_started" => {
+            let frozen: Value =
+                serde_json::from_str(include_str!("upcast/v1.json")).map_err(|error| error.to_string())?;
+            let role = object(event.content.get_mut("role"), "role")?;
+            let names = role.get("tools").and_then(Value::as_array).ok_or("its role has no tools")?;
+            let offered = |name: &Value| -> Result<Value, String> {
+                let known = name.as_str().and_then(|name| frozen["tools"].get(name));
+                let known = known.ok_or_else(|| format!("version 1 had no tool {name}"))?;
+                Ok(json!({"name": name, "description": known["description"], "parameters": known["parameters"]}))
+            };
+            let offered = names.iter().map(offered).collect::<Result<Value, _>>()?;
+            role.insert("tools".to_owned(), offered);
+            object(Some(&mut event.content), "content")?.insert("wording".to_owned(), frozen["wording"].clone());
+        }
+        "reply_received" => {
+            let reply = object(event.content.get_mut("reply"), "reply")?;
+            object(reply.get_mut("answered_by"), "answered_by")?.insert("prices".to_owned(), Value::Null);
+        }
+        "intent_settled" => {
+            object(Some(&mut event.content), "content")?.insert("cause".to_owned(), Value::Null);
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+fn object<'a>(value: Option<&'a mut Value>, what: &str) -> Result<&'a mut Map<String, Value>, String> {
+    value.and_then(Value::as_object_mut).ok_or_else(|| format!("its {what} is no object"))
+}
