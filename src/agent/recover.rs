@@ -56,6 +56,9 @@ async fn recover_intent(journal: &mut Journal, env: &mut Env<'_>, intent: &Inten
             if !stands(journal, env).await? {
                 return Ok(());
             }
+            if let IntentKind::FileEdit { path, .. } = &intent.kind {
+                env.host.clear(path).await?;
+            }
             return answered::keep_call(journal, env, id, call);
         }
         (_, Some(Answer::Rollback | Answer::Keep | Answer::Drop) | None) => {}
@@ -71,6 +74,8 @@ async fn recover_intent(journal: &mut Journal, env: &mut Env<'_>, intent: &Inten
             if !stands(journal, env).await? {
                 return Ok(());
             }
+            // half of a file under a name of ours is nobody's work
+            env.host.clear(path).await?;
             let now = current_hash(env, path).await?;
             if now.as_ref() == Some(after) {
                 act::finish_edit(journal, env, id, call, path, answer.clone())

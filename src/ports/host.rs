@@ -26,6 +26,9 @@ pub trait Host: Send + Sync {
         bytes: &'a [u8],
     ) -> BoxFuture<'a, Result<(), Error>>;
 
+    /// Takes away what a [`Host::write`] of a resolved path left that was cut off; nothing there is as good.
+    fn clear<'a>(&'a self, path: &'a str) -> BoxFuture<'a, Result<(), Error>>;
+
     /// Paths of files under the root, ignore rules applied, sorted, at most `limit`.
     fn list<'a>(&'a self, listing: &'a Listing) -> BoxFuture<'a, Result<Listed, Error>>;
 

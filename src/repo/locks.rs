@@ -92,15 +92,21 @@ impl Checkout {
     pub fn foreign_locks(&self) -> Vec<ForeignLock> {
         let (own, common) = (self.git_dir(), self.common_dir());
         let branch = self.base().ok().and_then(|base| base.branch);
-        let mut all: Vec<_> = ["index.lock", "HEAD.lock"].map(|name| own.join(name)).into();
-        all.extend(
-            ["packed-refs.lock", "config.lock", "shallow.lock", "reftable/tables.list.lock"]
-                .map(|name| common.join(name)),
-        );
+        let mut places = vec![own.to_owned(), common.to_owned(), common.join("reftable")];
+        places.dedup();
+        let ours = |path: &Path| path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"nisse-"));
+        let mut all: Vec<_> = places.iter().flat_map(|place| locks_in(place)).filter(|path| !ours(path)).collect();
         all.extend(branch.map(|branch| common.join(format!("refs/heads/{branch}.lock"))));
         all.retain(|lock| lock.symlink_metadata().is_ok());
+        all.sort();
         all.into_iter().map(|path| ForeignLock { age_s: age(&path), path }).collect()
     }
+}
+
+/// The files of a directory that are named like locks.
+fn locks_in(directory: &Path) -> Vec<PathBuf> {
+    let listing = fs::read_dir(directory).into_iter().flatten().flatten();
+    listing.map(|entry| entry.path()).filter(|path| is_lock(path)).collect()
 }
 
 /// The files below a directory that are named like locks.

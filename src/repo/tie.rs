@@ -75,12 +75,14 @@ impl Worktree {
             if file.is_dir() && !file.is_symlink() {
                 remove_tree(&file)?;
             }
+            // always the same name, so that one that was cut off is written over
+            let beside = self.path().join(".nisse-writes-git");
+            remove_tree(&beside)?;
             let put = || -> std::io::Result<()> {
-                let mut new = tempfile::NamedTempFile::new_in(self.path())?;
+                let mut new = fs::File::create_new(&beside)?;
                 new.write_all(expected.as_bytes())?;
-                new.as_file().set_permissions(fs::Permissions::from_mode(0o644))?;
-                new.persist(&file)?;
-                Ok(())
+                new.set_permissions(fs::Permissions::from_mode(0o644))?;
+                fs::rename(&beside, &file)
             };
             put().map_err(io_error("put back", &file))?;
             return Ok(true);

@@ -13,7 +13,7 @@ use std::{
 };
 
 use super::{
-    Checkout, Error, TaskWorktree,
+    Checkout, Error,
     branch::TaskBranch,
     directory,
     git::{Git, LONG},
@@ -256,25 +256,6 @@ impl Entry {
     }
 }
 
-/// The worktrees of a repository that are locked in a task's name.
-pub(super) fn registered(common_dir: &Path) -> Result<Vec<TaskWorktree>, Error> {
-    let all = common_dir.join("worktrees");
-    let listing = match fs::read_dir(&all) {
-        Ok(listing) => listing,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(io_error("list", &all)(error)),
-    };
-    let mut found = Vec::new();
-    for entry in listing {
-        let entry = entry.map_err(io_error("list", &all))?.path();
-        let lock = read_line(&entry.join("locked"));
-        let task = lock.and_then(|lock| lock.strip_prefix("nisse ")?.split(' ').next()?.parse().ok());
-        let path = read_line(&entry.join("gitdir")).and_then(|line| Some(Path::new(&line).parent()?.to_owned()));
-        found.extend(task.zip(path).map(|(task, path)| TaskWorktree { task, path }));
-    }
-    Ok(found)
-}
-
 /// The words that a task's worktree is locked with.
 fn reason(task: TaskId) -> String {
     format!("nisse {task}")
@@ -406,6 +387,9 @@ pub(super) fn remove(branch: &TaskBranch) -> Result<(), Error> {
     if branch.isolation == Isolation::InPlace {
         return Ok(());
     }
+    // half of an entry would look like somebody else's: it goes by one rename, and what a killed process left of it here
+    let aside = branch.checkout.common_dir().join(format!("nisse-{}.entry", branch.task));
+    remove_tree(&aside)?;
     let entry = Entry::find(branch)?;
     let path = &branch.path;
     if entry.is_none() && path.symlink_metadata().is_ok() && !is_left_over(branch) {
@@ -418,7 +402,8 @@ pub(super) fn remove(branch: &TaskBranch) -> Result<(), Error> {
     }
     crash::point("remove.directory");
     if let Some(entry) = entry {
-        remove_tree(&entry)?;
+        fs::rename(&entry, &aside).map_err(io_error("remove", &entry))?;
+        remove_tree(&aside)?;
         crash::point("remove.entry");
         // as git does; others may still have theirs
         let _ = fs::remove_dir(branch.checkout.common_dir().join("worktrees"));

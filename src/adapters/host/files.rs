@@ -79,6 +79,25 @@ pub(super) fn write(root: &Root, path: &str, expected: Option<&Hash>, bytes: &[u
     replace(&directory, name, Some(&found), bytes).map_err(failed)
 }
 
+/// See [`crate::ports::host::Host::clear`].
+pub(super) fn clear(root: &Root, path: &str) -> Result<(), Error> {
+    match root.parent(path, false) {
+        Ok((directory, name)) => {
+            remove_temporary(&directory, &temporary_name(name)).map_err(|error| failure(path, "cannot clear up", error))
+        }
+        // its directory was not made
+        Err(Error::Refused(_)) => Ok(()),
+        Err(error @ (Error::Changed { .. } | Error::Io { .. })) => Err(error),
+    }
+}
+
+fn remove_temporary(directory: &OwnedFd, temporary: &str) -> io::Result<()> {
+    match rustix::fs::unlinkat(directory, temporary, AtFlags::empty()) {
+        Ok(()) | Err(Errno::NOENT) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
 fn not_a_file(path: &str) -> Error {
     Error::Refused(format!("{path} is not a regular file"))
 }
@@ -118,10 +137,7 @@ fn overwrite(directory: &OwnedFd, name: &OsStr, bytes: &[u8]) -> io::Result<()> 
 /// Puts a file with `bytes` in the place of `name`, with mode and, where possible, owner of the `old` one.
 fn replace(directory: &OwnedFd, name: &OsStr, old: Option<&std::fs::Metadata>, bytes: &[u8]) -> io::Result<()> {
     let temporary = temporary_name(name);
-    match rustix::fs::unlinkat(directory, &temporary, AtFlags::empty()) {
-        Ok(()) | Err(Errno::NOENT) => {}
-        Err(error) => return Err(error.into()),
-    }
+    remove_temporary(directory, &temporary)?;
     let written = || -> io::Result<()> {
         let mode = if old.is_some() { 0o600 } else { 0o666 };
         let flags = PLAIN | OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL;
@@ -243,6 +259,10 @@ mod tests {
         put(&directory, &temporary_name(OsStr::new("new.txt")), b"half", 0o600);
         write(&root, "new.txt", None, b"whole").unwrap();
         write(&root, "a/b/c.txt", None, b"deep").unwrap();
+        put(&directory, &temporary_name(OsStr::new("other.txt")), b"half", 0o600);
+        for path in ["other.txt", "other.txt", "none/at/all.txt"] {
+            clear(&root, path).unwrap();
+        }
         assert_eq!(fs::read(directory.path().join("a/b/c.txt")).unwrap(), b"deep");
         let mut names: Vec<_> =
             fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();

@@ -127,6 +127,11 @@ impl Host for Local {
         })
     }
 
+    fn clear<'a>(&'a self, path: &'a str) -> BoxFuture<'a, Result<(), Error>> {
+        let path = path.to_owned();
+        self.blocking(move |root, _| files::clear(root, &path))
+    }
+
     fn list<'a>(&'a self, listing: &'a Listing) -> BoxFuture<'a, Result<Listed, Error>> {
         let listing = listing.clone();
         self.blocking(move |root, stop| listing::list(root, &listing, stop))
