@@ -20,7 +20,8 @@ use super::{
     ByOthers, Checkout, Error, Snapshot, TaskBranch, Worktree, WorktreeSpec,
     checkpoint::{Author, commit_tree},
     git::LONG,
-    io_error,
+    io_error, own_index,
+    removal::remove_file,
     staging::{Staging, paths, scratch},
     tie::replaced,
 };
@@ -358,7 +359,11 @@ impl TaskBranch {
         let git = self.checkout.git();
         let index = self.checkout.git_dir().join("index");
         match &was.index {
-            Some((bytes, time)) => write_index(&index, bytes, *time)?,
+            Some((bytes, time)) => {
+                own_index::through(self.checkout.git_dir(), self.checkout.root(), self.task, |copy| {
+                    write_index(copy, bytes, *time)
+                })?
+            }
             None => match fs::remove_file(&index) {
                 Err(error) if error.kind() != ErrorKind::NotFound => return Err(io_error("remove", &index)(error)),
                 Ok(()) | Err(_) => {}
@@ -396,19 +401,16 @@ fn read_index(path: &Path) -> Result<Option<(Vec<u8>, SystemTime)>, Error> {
     }
 }
 
-/// Writes an index as git does, by a lock file, with its time.
+/// Writes an index, with its time.
 fn write_index(path: &Path, bytes: &[u8], time: SystemTime) -> Result<(), Error> {
-    let lock = path.with_extension("lock");
-    let mut file = File::create_new(&lock).map_err(io_error("take the lock", &lock))?;
-    let written = file
-        .write_all(bytes)
-        .and_then(|()| file.set_times(FileTimes::new().set_modified(time)))
-        .and_then(|()| file.sync_all())
-        .and_then(|()| fs::rename(&lock, path));
-    written.map_err(|error| {
-        let _ = fs::remove_file(&lock);
-        io_error("write", path)(error)
-    })
+    remove_file(path)?;
+    let write = || {
+        let mut file = File::create_new(path)?;
+        file.write_all(bytes)?;
+        file.set_times(FileTimes::new().set_modified(time))?;
+        file.sync_all()
+    };
+    write().map_err(io_error("write", path))
 }
 
 /// The value of a line of a message.

@@ -29,6 +29,7 @@ mod house;
 mod in_place;
 mod isolation;
 mod leftovers;
+mod locks;
 mod logs;
 mod loop_walk;
 mod patch;
