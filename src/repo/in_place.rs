@@ -362,7 +362,7 @@ impl TaskBranch {
             Some((bytes, time)) => {
                 own_index::through(self.checkout.git_dir(), self.checkout.root(), self.task, |copy| {
                     write_index(copy, bytes, *time)
-                })?
+                })?;
             }
             None => match fs::remove_file(&index) {
                 Err(error) if error.kind() != ErrorKind::NotFound => return Err(io_error("remove", &index)(error)),

@@ -29,6 +29,7 @@ mod house;
 mod in_place;
 mod isolation;
 mod leftovers;
+mod links_above;
 mod locks;
 mod logs;
 mod loop_walk;

@@ -118,10 +118,8 @@ impl Library {
         let (in_process, mut left) =
             if odd || changed.len() > MANY { (&[][..], changed.to_vec()) } else { (changed, Vec::new()) };
         let mut written = BTreeSet::new();
-        let mut index = match own {
-            Some(own) => Index::open(own).map_err(read("read the index"))?,
-            None => repository.index().map_err(read("read the index"))?,
-        };
+        let opened = own.map_or_else(|| repository.index(), Index::open);
+        let mut index = opened.map_err(read("read the index"))?;
         for path in gone {
             index.remove_path(path).map_err(read(format!("stage {}", path.display())))?;
         }
