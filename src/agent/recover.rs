@@ -56,8 +56,8 @@ async fn recover_intent(journal: &mut Journal, env: &mut Env<'_>, intent: &Inten
             if !stands(journal, env).await? {
                 return Ok(());
             }
-            if let IntentKind::FileEdit { path, .. } = &intent.kind {
-                env.host.clear(path).await?;
+            if let IntentKind::FileEdit { path, before, after, .. } = &intent.kind {
+                env.host.settle(path, before.as_ref(), after).await?;
             }
             return answered::keep_call(journal, env, id, call);
         }
@@ -74,8 +74,7 @@ async fn recover_intent(journal: &mut Journal, env: &mut Env<'_>, intent: &Inten
             if !stands(journal, env).await? {
                 return Ok(());
             }
-            // half of a file under a name of ours is nobody's work
-            env.host.clear(path).await?;
+            env.host.settle(path, before.as_ref(), after).await?;
             let now = current_hash(env, path).await?;
             if now.as_ref() == Some(after) {
                 act::finish_edit(journal, env, id, call, path, answer.clone())
@@ -142,7 +141,7 @@ async fn recover_intent(journal: &mut Journal, env: &mut Env<'_>, intent: &Inten
                     journal.push(EventKind::Recovered { cause, checkpoint: None })?;
                     Ok(())
                 }
-                other => other,
+                other => other.map(drop),
             }
         }
     }

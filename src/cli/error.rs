@@ -150,6 +150,7 @@ fn kind(error: &commands::Error) -> (&'static str, u8) {
         commands::Error::Several(_) => ("several_tasks", GATED),
         commands::Error::Over { .. } => ("task_over", CONFIGURATION),
         commands::Error::NoDiff { .. } => ("no_diff", CONFIGURATION),
+        commands::Error::OtherCheckout { .. } => ("other_checkout", CONFIGURATION),
         commands::Error::NotHandedBack { .. } => ("not_handed_back", CONFIGURATION),
         commands::Error::NothingToPutBack { .. } => ("nothing_to_put_back", CONFIGURATION),
         commands::Error::NoQuestion { .. } => ("no_question", CONFIGURATION),
@@ -274,6 +275,7 @@ fn causes(error: &commands::Error) -> Vec<String> {
         | commands::Error::Several(_)
         | commands::Error::Over { .. }
         | commands::Error::NoDiff { .. }
+        | commands::Error::OtherCheckout { .. }
         | commands::Error::NotHandedBack { .. }
         | commands::Error::NothingToPutBack { .. }
         | commands::Error::NoQuestion { .. }

@@ -11,6 +11,7 @@ mod error;
 pub mod leftovers;
 pub mod log;
 pub mod models;
+pub mod named;
 pub mod open;
 mod owned;
 pub mod proxy;
@@ -18,5 +19,6 @@ pub mod result;
 pub mod resume;
 pub mod run;
 pub mod settings;
+pub mod tidy;
 
 pub use self::{advice::advice, error::Error};

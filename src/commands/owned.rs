@@ -11,11 +11,11 @@ use crate::{
     repo::{Checkout, WorktreeSpec},
 };
 
-/// The checkout for the owner of the journal's task: its content filters are those of the task's beginning, its git
-/// processes hold the task too, and what killed ones had left locked is free again, which the log says.
-pub(super) fn owned(checkout: &Checkout, journal: &mut Journal) -> Result<Checkout, Error> {
+/// The checkout for the owner of the journal's task: its git processes hold the task too, and what killed ones had left
+/// locked is free again, which the log says.
+pub(super) fn owned(checkout: Checkout, journal: &mut Journal) -> Result<Checkout, Error> {
     let task = journal.task();
-    let checkout = checkout.clone().with_filters(&task.started.filters).holding(task.id, journal.lock());
+    let checkout = checkout.holding(task.id, journal.lock());
     let locks = checkout.remove_own_locks(&names(task.id, &task.started))?;
     if !locks.is_empty() {
         journal.push(EventKind::LocksRemoved { locks })?;

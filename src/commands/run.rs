@@ -42,7 +42,7 @@ pub async fn run(
     mut journal: Journal,
     watch: Watch,
 ) -> Result<TaskResult, Error> {
-    let checkout = &owned(checkout, &mut journal)?;
+    let checkout = &owned(opened.for_task(checkout, &journal.task().started)?, &mut journal)?;
     let host = Local::new(Path::new(&journal.task().started.worktree), opened.environment.variables())
         .beside(checkout.same_second());
     let mut secrets = secrets.to_vec();

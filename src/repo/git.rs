@@ -6,10 +6,7 @@
 use std::{
     ffi::{OsStr, OsString},
     fs::File,
-    os::{
-        fd::OwnedFd,
-        unix::{fs::PermissionsExt, process::CommandExt},
-    },
+    os::{fd::OwnedFd, unix::process::CommandExt},
     path::{Path, PathBuf},
     process::{Command, ExitStatus, Stdio},
     sync::{Arc, Weak},
@@ -17,7 +14,8 @@ use std::{
 };
 
 use super::{
-    Error,
+    Environment, Error,
+    environment::PATH,
     locks::{in_the_way, named_in},
     own_index,
     process::{exchange, set_apart},
@@ -29,24 +27,6 @@ use crate::domain::{filters::Filters, id::TaskId};
 const SHORT: Duration = Duration::from_mins(2);
 /// Calls that go through all files.
 pub(super) const LONG: Duration = Duration::from_mins(20);
-
-/// Where programs are, if the environment does not say.
-const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
-
-/// What git needs of the environment: where programs are, and where the person's configuration lies.
-const NAMES: &[&str] = &[
-    "PATH",
-    "HOME",
-    "XDG_CONFIG_HOME",
-    "TMPDIR",
-    "GIT_CONFIG_GLOBAL",
-    "GIT_CONFIG_SYSTEM",
-    "GIT_CONFIG_NOSYSTEM",
-    "GIT_CEILING_DIRECTORIES",
-    "GIT_EXEC_PATH",
-    "DEVELOPER_DIR",
-    "GIT_CONFIG_COUNT",
-];
 
 /// Configuration that holds for every call of ours, whatever the person's says.
 const SETTINGS: &[(&str, &str)] = &[
@@ -67,66 +47,6 @@ const SETTINGS: &[(&str, &str)] = &[
     // else `worktree add` writes an extension into the repository's configuration
     ("worktree.useRelativePaths", "false"),
 ];
-
-/// Variables that would make git work somewhere else than it is told to; not even the person's commits see them.
-const ELSEWHERE: &[&str] = &[
-    "GIT_DIR",
-    "GIT_WORK_TREE",
-    "GIT_INDEX_FILE",
-    "GIT_OBJECT_DIRECTORY",
-    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
-    "GIT_COMMON_DIR",
-    "GIT_NAMESPACE",
-    "GIT_PREFIX",
-    "GIT_IMPLICIT_WORK_TREE",
-    "GIT_GRAFT_FILE",
-    "GIT_SHALLOW_FILE",
-];
-
-/// The environment variables that git may see, taken from those of the process.
-#[derive(Clone, Debug, Default)]
-pub struct Environment {
-    /// What every call sees.
-    kept: Vec<(OsString, OsString)>,
-    /// What a call sees that makes a commit of the person's: hooks and signing need more.
-    person: Vec<(OsString, OsString)>,
-}
-
-impl Environment {
-    /// Keeps of `variables` what git needs: `PATH`, `HOME`, where its configuration is. The rest is for the person's own
-    /// commits, save what is nisse's.
-    pub fn new(variables: impl IntoIterator<Item = (OsString, OsString)>) -> Self {
-        let own = |name: &OsStr| name.to_string_lossy().starts_with("NISSE_");
-        let person: Vec<_> = variables
-            .into_iter()
-            .filter(|(name, _)| !own(name) && !ELSEWHERE.iter().any(|known| name == known))
-            .collect();
-        let setting = |name: &OsStr| {
-            let name = name.to_string_lossy();
-            name.starts_with("GIT_CONFIG_KEY_") || name.starts_with("GIT_CONFIG_VALUE_")
-        };
-        let needed = |(name, _): &&(OsString, OsString)| NAMES.iter().any(|known| name == known) || setting(name);
-        Self { kept: person.iter().filter(needed).cloned().collect(), person }
-    }
-
-    /// The settings that the person gave by `GIT_CONFIG_COUNT`: how many.
-    fn settings(&self) -> usize {
-        let count = self.kept.iter().find(|(name, _)| name == "GIT_CONFIG_COUNT");
-        count.and_then(|(_, value)| value.to_str()?.parse().ok()).unwrap_or(0)
-    }
-
-    /// Where the program of that name is; none if there is none that could be started.
-    pub(super) fn program(&self, name: &str) -> Option<PathBuf> {
-        let path = self.kept.iter().find(|(name, _)| name == "PATH").map(|(_, path)| path.clone());
-        let path = path.unwrap_or_else(|| PATH.into());
-        let can_be_started = |place: &PathBuf| {
-            place.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
-        };
-        // one that is relative would be looked for in the worktree
-        let places = std::env::split_paths(&path).filter(|place| place.is_absolute());
-        places.map(|place| place.join(name)).find(can_be_started)
-    }
-}
 
 /// Subcommands that write the index of the working tree.
 const INDEX_WRITERS: &[&str] =
@@ -214,6 +134,7 @@ impl Git {
             limit: SHORT,
             fine: 0,
             by_the_person: false,
+            endable: false,
         }
     }
 }
@@ -229,6 +150,7 @@ pub(super) struct Call<'a> {
     limit: Duration,
     fine: i32,
     by_the_person: bool,
+    endable: bool,
 }
 
 impl Call<'_> {
@@ -279,6 +201,13 @@ impl Call<'_> {
     /// Runs as the person would: with their environment, hooks, signing and whatever else their configuration names.
     pub(super) fn by_the_person(mut self) -> Self {
         self.by_the_person = true;
+        self.endable = true;
+        self
+    }
+
+    /// May be ended by a person who does not want to wait: nothing is lost by it.
+    pub(super) fn endable(mut self) -> Self {
+        self.endable = true;
         self
     }
 
@@ -415,7 +344,7 @@ impl Call<'_> {
             }
         };
         let input = self.input.clone();
-        let ended = exchange(child, input, self.limit, self.by_the_person)
+        let ended = exchange(child, input, self.limit, self.endable)
             .map_err(|source| Error::Io { what: format!("wait for git {action}"), source })?;
         match ended.status {
             Some(status) => Ok((status, ended.stdout, ended.stderr)),

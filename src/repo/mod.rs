@@ -5,7 +5,8 @@
 //!
 //! - The caller's HEAD, branches, index, stash and files stay byte for byte what they were. In its `.git` only objects,
 //!   `refs/heads/nisse/…`, `refs/nisse/…` and the task's worktree entry come and go. A task that works in place gives
-//!   them back at its end. Only what a person asks for with `nisse apply` (`apply`, `carry`, `land`) changes more.
+//!   them back at its end. Only what a person asks for with `nisse apply` (`apply`, `carry`, `land`) changes more, and what
+//!   they save meanwhile is not lost (`exchange`).
 //! - Objects are on disk before a ref names them, and a ref moves by compare-and-swap only.
 //! - Each step that an intent stands for may be done twice, or again after it was half done, with the same end.
 //! - Nothing runs that a repository's configuration names, no hooks, signing, fsmonitor, external diff; only content
@@ -29,6 +30,9 @@ mod copied;
 mod diff;
 pub(crate) mod directory;
 mod disk;
+mod draft;
+mod environment;
+mod exchange;
 mod excludes;
 mod files_clock;
 pub mod git;
@@ -36,7 +40,11 @@ mod in_place;
 mod land;
 mod leftovers;
 mod locks;
+mod looked_at;
+mod never_staged;
 mod own_index;
+mod pack;
+mod planned;
 mod process;
 mod removal;
 mod restore;
@@ -59,19 +67,23 @@ use std::{
     time::Duration,
 };
 
-pub use apply::{Conflict, Plan, PlanRequest};
+pub use apply::{Conflict, Plan, PlanRequest, Planning};
 pub use branch::{TaskBranch, branch_name, discarded_ref};
 pub use by_others::ByOthers;
-pub use carry::{Way, before_apply_ref};
+pub use carry::{Carried, Way, before_apply_ref};
 pub use checkout::{Checkout, git_version};
 pub use checkpoint::CheckpointRequest;
 pub use diff::{Diff, FileStat};
-pub(crate) use disk::keep_owner;
-pub use git::Environment;
+pub(crate) use draft::{Like, write as write_draft};
+pub use environment::Environment;
+pub(crate) use exchange::{Is, Outcome, Spot};
 pub use in_place::IN_PLACE_REFS;
 pub use leftovers::{TaskRef, TaskWorktree};
 pub use locks::ForeignLock;
-pub use process::end_persons_git;
+pub use looked_at::PlanFiles;
+pub use never_staged::NeverStaged;
+pub use pack::{KeptRefs, Loose, Packed};
+pub use process::end_git;
 pub use roll_back::found_ref;
 pub use same_second::SameSecond;
 pub use snapshot::{Snapshot, SnapshotRequest};

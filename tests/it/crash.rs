@@ -8,6 +8,7 @@ mod calls;
 mod home;
 mod left;
 mod log;
+mod meanwhile;
 mod task;
 
 use std::{

@@ -5,6 +5,7 @@
 
 mod apply;
 mod bad_replies;
+mod branch_contents;
 mod budget;
 mod calls;
 mod caps;
@@ -20,6 +21,7 @@ mod demo;
 mod doctor;
 mod domain_walk;
 mod drop;
+mod elsewhere;
 mod exit_codes;
 mod fallback;
 mod gates;
@@ -33,6 +35,7 @@ mod links_above;
 mod locks;
 mod logs;
 mod loop_walk;
+mod packing;
 mod patch;
 mod prefix;
 mod proxy;

@@ -127,9 +127,14 @@ impl Host for Local {
         })
     }
 
-    fn clear<'a>(&'a self, path: &'a str) -> BoxFuture<'a, Result<(), Error>> {
-        let path = path.to_owned();
-        self.blocking(move |root, _| files::clear(root, &path))
+    fn settle<'a>(
+        &'a self,
+        path: &'a str,
+        before: Option<&'a Hash>,
+        after: &'a Hash,
+    ) -> BoxFuture<'a, Result<(), Error>> {
+        let (path, before, after) = (path.to_owned(), before.cloned(), after.clone());
+        self.blocking(move |root, _| files::settle(root, &path, before.as_ref(), &after))
     }
 
     fn list<'a>(&'a self, listing: &'a Listing) -> BoxFuture<'a, Result<Listed, Error>> {

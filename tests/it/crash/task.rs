@@ -20,6 +20,8 @@ const BEGINNING: &[&str] = &[
     "prepare.setup",
     "prepare.ready",
     "edit.opened",
+    "file.written",
+    "file.exchanged",
     "edit.written",
     "checkpoint.begun",
     "checkpoint.staged",
