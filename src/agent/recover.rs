@@ -61,6 +61,9 @@ async fn recover_intent(journal: &mut Journal, env: &mut Env<'_>, intent: &Inten
             if !stands(journal, env).await? {
                 return Ok(());
             }
+            if let IntentKind::FileEdit { path, before, after, .. } = &intent.kind {
+                env.host.settle(path, before.as_ref(), after).await?;
+            }
             return answered::keep_call(journal, env, id, call);
         }
         (_, Some(Answer::Rollback | Answer::Keep | Answer::Drop) | None) => {}

@@ -118,7 +118,10 @@ impl Task {
     fn take(&mut self, kind: &EventKind, at_ms: u64) {
         match kind {
             // a task's first event is `begin`'s, and the table allows it nowhere else; of the others nothing is decided
-            EventKind::TaskStarted(_) | EventKind::SetupRan { .. } | EventKind::WorktreeRepaired { .. } => {}
+            EventKind::TaskStarted(_)
+            | EventKind::SetupRan { .. }
+            | EventKind::WorktreeRepaired { .. }
+            | EventKind::LocksRemoved { .. } => {}
             EventKind::SpanStarted { .. } => {
                 self.lose_request();
                 // whoever goes on with a task that rested may have seen to the window meanwhile
