@@ -53,12 +53,14 @@ pub(super) async fn furnish(
 ) -> Result<Furnished, Error> {
     let started = &journal.task().started;
     let mut notices = Vec::new();
+    let mut fresh = started.setup.is_none();
     if started.isolation == Isolation::Worktree {
         notices.extend(worktree.fill_submodules(at)?);
         crash::point("prepare.submodules");
         let globs = started.copy.iter().map(|glob| PathGlobs::picking(glob)).collect::<Result<Vec<_>, _>>()?;
         let copied = worktree.copy_ignored(&globs)?;
         crash::point("prepare.copied");
+        fresh &= copied.is_empty();
         if !copied.is_empty() {
             notices.push(format!("copied, and not part of the branch: {}", copied.join(", ")));
         } else if !globs.is_empty() {
@@ -74,7 +76,7 @@ pub(super) async fn furnish(
         crash::point("prepare.setup");
     }
     if journal.task().started.isolation == Isolation::Worktree {
-        worktree.set_aside()?;
+        worktree.set_aside(fresh)?;
     }
     Ok(Furnished::Ready(notices))
 }

@@ -56,6 +56,10 @@ The result:
   changed, what is true now and what is next. `nisse apply` brings it home. A
   task that fails or reaches a cap leaves no branch; its commits stay under
   refs/nisse/discarded. Your checkout is never touched, save in place.
+  A branch of a checkout with unfinished work begins with a commit of that;
+  the result says of how many files. `nisse apply --commit` makes commits of
+  the task's part alone, --base HEAD begins without it. Untracked files that
+  files.deny names (.env, keys) are in no commit.
 
 Where it works:
   In a git worktree of its own, started from the checkout as it is; a folder

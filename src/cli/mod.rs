@@ -29,6 +29,7 @@ use crate::{
         resume::{self, Choice},
         run::Watch,
         settings::Environment,
+        tidy,
     },
     domain::{checkout::Isolation, gate::Answer, id::TaskId},
 };
@@ -89,7 +90,7 @@ async fn dispatch(args: &Args, manner: Manner) -> Result<u8, commands::Error> {
                 isolation: delegate.isolation.unwrap_or(Isolation::Worktree),
             };
             let work = |watch| commands::delegate::delegate(&opened, &delegation, watch);
-            Ok(told(manner, &watched(manner, result::go_on, work).await?))
+            ended(manner, &opened, &watched(manner, result::go_on, work).await?)
         }
         Command::Resume(task) => {
             let opened = open_begun(args)?;
@@ -107,7 +108,7 @@ async fn dispatch(args: &Args, manner: Manner) -> Result<u8, commands::Error> {
                 let result = watched(manner, result::go_on, work).await?;
                 answer = decided(args, manner, &opened, &result)?;
                 if answer.is_none() {
-                    return Ok(told(manner, &result));
+                    return ended(manner, &opened, &result);
                 }
             }
         }
@@ -123,7 +124,7 @@ async fn dispatch(args: &Args, manner: Manner) -> Result<u8, commands::Error> {
             let opened = open_begun(args)?;
             let id = named(manner, &opened, &task.task, Purpose::Drop)?;
             let work = |watch| commands::drop::drop_task(&opened, id, watch);
-            Ok(told(manner, &watched(manner, result::go_on, work).await?))
+            ended(manner, &opened, &watched(manner, result::go_on, work).await?)
         }
         Command::Log(log) => {
             let opened = open_begun(args)?;
@@ -226,10 +227,12 @@ fn named(manner: Manner, opened: &Opened, name: &str, purpose: Purpose) -> Resul
     Ok(id)
 }
 
-/// Shows what a run came to; the exit status says the same.
-fn told(manner: Manner, result: &TaskResult) -> u8 {
+/// Shows what a run came to, and then clears up after it; the exit status says what was shown.
+fn ended(manner: Manner, opened: &Opened, result: &TaskResult) -> Result<u8, commands::Error> {
     render::result::result(manner, result);
-    result.exit
+    signals::listen_while_tidying()?;
+    render::tidy::packed(manner, |begun| tidy::pack(opened, result.task, begun));
+    Ok(result.exit)
 }
 
 /// The task to resume; asks where there are several and somebody can be asked.

@@ -114,7 +114,7 @@ pub fn apply(opened: &Opened, id: TaskId, wish: Wish) -> Result<Applied, Error> 
 /// Ends the git that makes a commit of the person's at this moment; false if none does.
 #[must_use]
 pub fn end_commit() -> bool {
-    repo::end_persons_git()
+    repo::end_git()
 }
 
 fn told(task: &Task, checkout: &Checkout, report: Report) -> Result<Applied, Error> {

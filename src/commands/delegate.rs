@@ -40,7 +40,8 @@ pub async fn delegate(opened: &Opened, delegation: &Delegation, mut watch: Watch
     let model = proxy::pin_delegate(&catalog, &opened.settings)?;
     let subscribers = std::mem::take(&mut watch.subscribers);
     let journal = begin(opened, checkout, delegation, model, checks, subscribers)?;
-    let pruned = leftovers::prune(&opened.log()?, checkout, opened.clock().civil_ms());
+    let keep = opened.settings.branch.keep_turns.value;
+    let pruned = leftovers::prune(&opened.log()?, checkout, keep, opened.clock().civil_ms());
     match run(opened, checkout, &proxy, &[proxy.token().clone()], journal, watch).await {
         Err(error) => Err(proxy::with_offers(&proxy, error).await),
         Ok(mut done) => {

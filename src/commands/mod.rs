@@ -18,5 +18,6 @@ pub mod result;
 pub mod resume;
 pub mod run;
 pub mod settings;
+pub mod tidy;
 
 pub use self::{advice::advice, error::Error};

@@ -13,10 +13,10 @@ use super::{
     settings::{self, Environment, Flags, Settings, state_dir},
 };
 use crate::{
-    domain::id::TaskId,
+    domain::{event::TaskStarted, id::TaskId},
     log::{Access, Log},
     ports::clock::Clock,
-    repo::{self, Checkout},
+    repo::{self, Checkout, NeverStaged},
 };
 
 /// A command's surroundings: its settings, its environment, and the checkout if there is one.
@@ -72,6 +72,12 @@ impl Opened {
     /// The checkout that a task was begun in.
     pub fn checkout_at(&self, path: &Path) -> Result<Checkout, Error> {
         Ok(Checkout::open(path, &for_git(&self.environment))?)
+    }
+
+    /// The checkout as a task sees it: with the content filters of its beginning, and without what no branch is to hold.
+    pub fn for_task(&self, checkout: &Checkout, started: &TaskStarted) -> Result<Checkout, Error> {
+        let rules = NeverStaged::new(&started.deny, self.state_dir(), started.base.commit.as_ref())?;
+        Ok(checkout.clone().with_filters(&started.filters).never_staging(rules))
     }
 
     /// The state directory.

@@ -77,7 +77,7 @@ pub async fn resume(
     let subscribers = std::mem::take(&mut watch.subscribers);
     let mut journal = Journal::resume(log, opened.clock(), id, "resumed", subscribers)?;
     if let Some(answer) = answer {
-        let known = checkout.clone().with_filters(&journal.task().started.filters);
+        let known = opened.for_task(&checkout, &journal.task().started)?;
         let paths = agent::answered::changed_since_asked(journal.task(), &known).map_err(|source| Error::Cut {
             task: id,
             source: Box::new(source),
@@ -102,7 +102,7 @@ pub fn found(opened: &Opened, id: TaskId) -> Result<Option<TaskDiff>, Error> {
     // nobody works in it meanwhile
     let journal = Journal::resume(opened.log()?, opened.clock(), id, "looked at", Vec::new())?;
     let started = &journal.task().started;
-    let checkout = opened.checkout_at(Path::new(&started.checkout))?.with_filters(&started.filters);
+    let checkout = opened.for_task(&opened.checkout_at(Path::new(&started.checkout))?, started)?;
     let beyond = agent::answered::beyond(journal.task(), &checkout, opened.clock().civil_ms());
     let Some((from, to)) = beyond.map_err(|source| Error::Cut { task: id, source: Box::new(source), offered: None })?
     else {

@@ -27,19 +27,28 @@ impl Checkout {
 }
 
 impl Worktree {
-    /// Notes what is ignored now. Of a task in place it is kept with what the checkout was.
-    pub fn set_aside(&self) -> Result<(), Error> {
+    /// Notes what is no part of the branch now; `fresh`: only git has put files there, so that nothing is. Of a task in
+    /// place it is kept with what the checkout was.
+    pub fn set_aside(&self, fresh: bool) -> Result<(), Error> {
         let path = self.git_dir().join(FILE);
-        let noted = ignored_files(&self.git()?)?;
+        let mut noted = Vec::new();
+        if !fresh {
+            noted = ignored_files(&self.git()?)?;
+            for path in self.left_out()? {
+                noted.extend_from_slice(path.as_os_str().as_encoded_bytes());
+                noted.push(0);
+            }
+        }
         // not there after a crash, there is no worktree that stands either
         fs::File::create(&path).and_then(|mut file| file.write_all(&noted)).map_err(io_error("write", &path))
     }
 
-    /// What the task made that git ignores, and that is no build artefact: files, and directories that hold nothing else,
-    /// with a slash behind.
+    /// What the task made that is no part of its branch, since git ignores it or it is never staged, and that is no build
+    /// artefact: files, and directories that hold nothing else, with a slash behind.
     pub fn ignored_work(&self) -> Result<Vec<String>, Error> {
         let noted = ignored_files(&self.git()?)?;
         let aside = self.aside()?;
+        let left = self.left_out()?;
         let of_task = |path: &PathBuf| {
             // of a directory, whatever is in it
             let within =
@@ -47,7 +56,7 @@ impl Worktree {
             !aside.holds(path) && !excludes::artefact(self.path(), &within)
         };
         let noted = paths(noted.split(|byte| *byte == 0).filter(|path| !path.is_empty()).map(<[u8]>::to_vec).collect());
-        let mut work: Vec<&PathBuf> = noted.iter().filter(|path| of_task(path)).collect();
+        let mut work: Vec<&PathBuf> = noted.iter().filter(|path| of_task(path)).chain(&left).collect();
         work.sort_unstable();
         // git names what lies in such a directory too
         work.dedup_by(|path, above| path.starts_with(above));
@@ -71,24 +80,23 @@ impl Worktree {
         Ok(Aside(paths(noted.collect()).into_iter().collect()))
     }
 
-    /// Takes what is set aside out of an index above `commit`, where a command staged it; the files stay.
+    /// Takes what is set aside, and what is never staged, out of an index above `commit`, where a command staged it; the
+    /// files stay.
     pub(super) fn unstage_aside(&self, git: &Git, commit: &CommitId) -> Result<(), Error> {
-        let aside = self.aside()?;
-        if aside.0.is_empty() {
-            return Ok(());
-        }
         let call = git.call(["diff-index", "-z", "--cached", "--name-only", "--diff-filter=A", "--no-renames"]);
-        let mut staged = paths(call.args([commit.0.as_str(), "--"]).limit(LONG).parts()?);
-        staged.retain(|path| aside.holds(path));
+        let added = paths(call.args([commit.0.as_str(), "--"]).limit(LONG).parts()?);
+        let staged = self.wrongly_staged(git, added)?;
         Staging { git, root: self.path(), index: None }.remove(&staged)
     }
 
-    /// What differs from an index, without what is set aside.
+    /// What differs from an index, without what is set aside; what is never staged is told apart.
     pub(super) fn changes(&self, git: &Git, index: Option<&Path>) -> Result<Changes, Error> {
-        let mut changes = Staging { git, root: self.path(), index }.changes()?;
+        let staging = Staging { git, root: self.path(), index };
+        let mut changes = staging.changes()?;
         let aside = self.aside()?;
         changes.untracked.retain(|path| !aside.holds(path));
         changes.repositories.retain(|path| !aside.holds(path));
+        self.checkout().rules().take_out(&mut changes, &staging, &*self.store())?;
         Ok(changes)
     }
 }

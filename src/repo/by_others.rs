@@ -92,7 +92,8 @@ impl Worktree {
         let changes = self.changes(&git, Some(&index))?;
         let fits = |path: &PathBuf| {
             let found = self.path().join(path).symlink_metadata();
-            found.map_or(true, |found| found.is_file() || found.is_symlink())
+            // a directory in the place of a tracked file: that is gone
+            found.map_or(true, |found| found.is_file() || found.is_symlink() || found.is_dir())
         };
         staging.add(&changes.tracked.into_iter().chain(changes.untracked).filter(fits).collect::<Vec<_>>())?;
         let tree = staging.write_tree()?;

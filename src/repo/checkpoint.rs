@@ -5,6 +5,7 @@
 //! branch at most one commit ahead of the log, and [`Worktree::commit_is_ours`] knows that commit.
 
 use std::{
+    collections::BTreeSet,
     os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
 };
@@ -83,7 +84,6 @@ impl Worktree {
         self.verify()?;
         let git = self.git()?;
         self.plain_index(&git, request.parent)?;
-        self.unstage_aside(&git, request.parent)?;
         let staging = Staging { git: &git, root: self.path(), index: None };
         let paths: Vec<_> = if let Some(named) = request.paths {
             let ignored = self.ignored(named)?;
@@ -102,7 +102,12 @@ impl Worktree {
         let (changed, gone): (Vec<_>, Vec<_>) =
             paths.into_iter().partition(|path| holds(&self.path().join(path)) && !staging.behind_a_link(path));
         let store = self.store();
-        let tree = store.stage(&git, self.path(), &changed, &gone)?;
+        let mut tree = store.stage(&git, self.path(), &changed, &gone)?;
+        // a command may have staged what is to be in no commit
+        let staged = self.wrongly_staged(&git, store.added(request.parent, &tree)?)?;
+        if !staged.is_empty() {
+            tree = store.stage(&git, self.path(), &[], &staged)?;
+        }
         crash::point("checkpoint.staged");
         if store.tree(request.parent)? == tree {
             return Ok(None);
@@ -141,18 +146,28 @@ impl Worktree {
         Ok(value("Nisse-Call: ").filter(|_| ours).map(CallId))
     }
 
-    /// Those of `named` (relative to the worktree) that are not part of the branch: ignored by git's rules, or build
-    /// artefacts. Tracked paths never are.
+    /// Those of `named` (relative to the worktree) that are not part of the branch: ignored by git's rules, build
+    /// artefacts, or never staged. Tracked paths never are.
     pub fn ignored(&self, named: &[String]) -> Result<Vec<String>, Error> {
         if named.is_empty() {
             return Ok(Vec::new());
         }
         let standings = self.store().standing(named)?;
         let aside = self.aside()?;
+        let untracked: Vec<_> =
+            named.iter().zip(&standings).filter(|(_, standing)| **standing == Standing::Untracked).collect();
+        let never = if untracked.is_empty() {
+            BTreeSet::new()
+        } else {
+            self.never_staged(&self.git()?, &untracked.iter().map(|(path, _)| PathBuf::from(path)).collect::<Vec<_>>())?
+        };
         let is_ignored = |(path, standing): &(&String, Standing)| match standing {
             Standing::Tracked => false,
             Standing::Ignored => true,
-            Standing::Untracked => excludes::artefact(self.path(), Path::new(path)) || aside.holds(Path::new(path)),
+            Standing::Untracked => {
+                let path = Path::new(path);
+                excludes::artefact(self.path(), path) || aside.holds(path) || never.contains(path)
+            }
         };
         Ok(named.iter().zip(standings).filter(is_ignored).map(|(path, _)| path.clone()).collect())
     }

@@ -37,7 +37,8 @@ impl Worktree {
             call = call.args(["-e", &pattern]);
         }
         let aside = self.aside()?;
-        for place in changes.artefacts.iter().chain(aside.places()) {
+        let left = changes.left_out.iter().map(|left| &left.path);
+        for place in changes.artefacts.iter().chain(aside.places()).chain(left) {
             call = call.args([OsStr::new("-e"), &pattern_of(place)]);
         }
         call.limit(LONG).run()?;

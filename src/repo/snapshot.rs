@@ -11,7 +11,7 @@ use super::{
     Checkout, Error,
     checkpoint::{Author, commit_tree},
     git::LONG,
-    io_error,
+    io_error, never_staged,
     staging::{Staging, scratch, shown},
 };
 use crate::domain::{
@@ -102,7 +102,8 @@ impl Checkout {
     fn commit_files(&self, request: &SnapshotRequest<'_>, index: &Path) -> Result<Snapshot, Error> {
         let staging = Staging { git: self.git(), root: self.root(), index: Some(index) };
         let mut notices = Vec::new();
-        let changes = staging.changes()?;
+        let mut changes = staging.changes()?;
+        self.rules().take_out(&mut changes, &staging, &*self.store())?;
         let mut paths = changes.tracked;
         let size = |path: &PathBuf| self.root().join(path).symlink_metadata().map_or(0, |found| found.len());
         let (large, carried): (Vec<_>, Vec<_>) =
@@ -114,6 +115,7 @@ impl Checkout {
         notices.extend(listed("not carried over, because they are repositories of their own", &repositories));
         notices.extend(listed("not carried over, because git is told not to look at them", &self.hidden_edits()?));
         let complete = notices.is_empty();
+        notices.extend(never_staged::notices(&changes.left_out, self.rules(), self.root()));
         notices
             .extend(listed("not carried over, because they lie in submodules: changes in", &self.submodule_changes()?));
 

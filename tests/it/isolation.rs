@@ -34,7 +34,9 @@ fn what_goes_with_the_worktree_is_named() {
         let result = run.ends(code, outcome);
         let told = notices(&result);
         assert!(
-            told.contains(&"ignored by git, so no part of the branch, and gone with the worktree: out/, x.log"),
+            told.contains(
+                &"no part of the branch, by git's ignore rules or [files] deny, and gone with the worktree: out/, x.log"
+            ),
             "{told:?}"
         );
         let log = env.run(&["log", result["task"].as_str().unwrap()]);
@@ -49,7 +51,7 @@ fn what_goes_with_the_worktree_of_a_task_that_is_given_up_is_named_too() {
     env.checkout.write(".gitignore", "*.log\n").commit("rules");
     let task = env.delegate(&[], "Make b.txt.").ends(5, "interrupted")["task"].as_str().unwrap().to_owned();
     let result = env.run(&["drop", "--json", &task]).ends(0, "dropped");
-    let told = "ignored by git, so no part of the branch, and gone with the worktree: x.log";
+    let told = "no part of the branch, by git's ignore rules or [files] deny, and gone with the worktree: x.log";
     assert!(notices(&result).contains(&told), "{result}");
 }
 

@@ -5,6 +5,7 @@
 
 mod apply;
 mod bad_replies;
+mod branch_contents;
 mod budget;
 mod calls;
 mod caps;
@@ -32,6 +33,7 @@ mod isolation;
 mod leftovers;
 mod logs;
 mod loop_walk;
+mod packing;
 mod patch;
 mod prefix;
 mod proxy;

@@ -1,13 +1,16 @@
 //! Events as sentences.
 
 use super::{first_line, grouped, span};
-use crate::domain::{
-    apply::Advance,
-    event::{Event, EventKind, ResultStatus},
-    gate::Answer,
-    intent::{IntentKind, Way},
-    message::{Call, Part, Reply, Stop},
-    outcome::{End, Pause},
+use crate::{
+    commands::result::left_out,
+    domain::{
+        apply::Advance,
+        event::{Event, EventKind, ResultStatus},
+        gate::Answer,
+        intent::{IntentKind, Way},
+        message::{Call, Part, Reply, Stop},
+        outcome::{End, Pause},
+    },
 };
 
 /// The lines that tell an event; none where it says nothing to a reader.
@@ -117,7 +120,7 @@ pub fn lines(event: &Event) -> Vec<String> {
             vec![format!("something had changed the worktree's {}: put back", what.join(" and "))]
         }
         EventKind::LeftOut { paths } => {
-            vec![format!("ignored by git, so no part of the branch, and gone with the worktree: {}", paths.join(", "))]
+            vec![left_out(paths)]
         }
         EventKind::TaskPaused { pause, cause } => {
             let word = match pause {
