@@ -7,7 +7,9 @@ use std::time::Duration;
 use super::{
     Error,
     env::{Answered, Env, head, time_left},
+    repository,
     tools::{self, Edit, FileRules, Look, PlannedEdit, RunCommand, Tool},
+    uncommittable,
 };
 use crate::{
     domain::{
@@ -22,7 +24,7 @@ use crate::{
 };
 
 /// Does what the call asks for and answers it.
-pub(super) async fn act(journal: &mut Journal, env: &Env<'_>, id: &CallId) -> Result<(), Error> {
+pub(super) async fn act(journal: &mut Journal, env: &mut Env<'_>, id: &CallId) -> Result<(), Error> {
     let task = journal.task();
     let Some(call) = task.unanswered().filter(|call| call.id == *id).cloned() else {
         return Err(Error::Bug("a call was to be answered that waits for no answer"));
@@ -34,6 +36,11 @@ pub(super) async fn act(journal: &mut Journal, env: &Env<'_>, id: &CallId) -> Re
         Ok(Tool::Edit(asked)) => edit(journal, env, id, &asked, &rules).await,
         Ok(Tool::RunCommand(asked)) => run(journal, env, id, &asked).await,
         Ok(Tool::HandBack(note)) => {
+            if note.succeeded
+                && let Some(refusal) = uncommittable::refusal(journal.task(), env.worktree()?)?
+            {
+                return env.answer(journal, id, Answered::new(ResultStatus::Refused, refusal));
+            }
             journal.push(EventKind::EndingAccepted { call: id.clone(), handback: note.into() })?;
             Ok(())
         }
@@ -68,6 +75,14 @@ async fn edit(journal: &mut Journal, env: &Env<'_>, id: &CallId, asked: &Edit, r
         let seen = &journal.task().seen;
         tools::plan_edit(asked, env.host, rules, &|path| seen.get(path).cloned()).await?
     };
+    // after it was read, so that what was read is what the checkpoint holds
+    if let Some(path) = tools::edited_path(asked, env.host, rules).await? {
+        let (worktree, head) = (env.worktree()?, head(journal.task())?);
+        let same = worktree.looks_same_at(&path, &head);
+        if !same && found_changed(journal, worktree.differs_from(&head)?)? {
+            return Ok(());
+        }
+    }
     let edit = match planned {
         Ok(edit) => edit,
         Err(refusal) => return env.answer(journal, id, Answered::new(ResultStatus::Refused, refusal)),
@@ -119,21 +134,42 @@ pub(super) fn finish_edit(
     Ok(())
 }
 
-async fn run(journal: &mut Journal, env: &Env<'_>, id: &CallId, asked: &RunCommand) -> Result<(), Error> {
+/// Whether files differ that no call of the task changed. Then that is recorded, and recovery comes next, which asks.
+pub(super) fn found_changed(journal: &mut Journal, paths: Vec<String>) -> Result<bool, Error> {
+    let any = !paths.is_empty();
+    if any {
+        journal.push(EventKind::FilesChanged { paths })?;
+    }
+    Ok(any)
+}
+
+async fn run(journal: &mut Journal, env: &mut Env<'_>, id: &CallId, asked: &RunCommand) -> Result<(), Error> {
+    let found = match env.found.take() {
+        Some(found) => found,
+        None => env.worktree()?.differs_from(&head(journal.task())?)?,
+    };
+    if found_changed(journal, found)? {
+        return Ok(());
+    }
     let started = &journal.task().started;
     let most = Duration::from_millis(started.command_time_ms).min(time_left(journal));
     let command = asked.on_host(most, &started.pass_env);
+    let before = repository::note(env.worktree()?)?;
     let intent = open(journal, IntentKind::Command { call: id.clone(), command: command.line.clone() })?;
     let ran = tokio::select! {
         ran = env.host.run(&command) => Some(ran),
         () = env.stop.wait() => None,
     };
-    let (status, content) = match ran {
+    let (status, mut content) = match ran {
         Some(Ok(output)) => tools::command_answer(&command.line, &output),
         Some(Err(host::Error::Refused(text))) => return abandon(journal, env, intent, id, text),
         Some(Err(error @ (host::Error::Changed { .. } | host::Error::Io { .. }))) => return Err(error.into()),
         None => (ResultStatus::Failed, "The person asked to stop while the command ran; it was ended.".to_owned()),
     };
+    if let Some(note) = repository::see_to(journal, env.worktree()?, &head(journal.task())?)? {
+        content = format!("{content}\n{note}");
+    }
+    uncommittable::record(journal, env.worktree()?, &before)?;
     let checkpoint = checkpoint(journal, env, intent, id, None)?;
     env.answer(journal, id, Answered { status, content, checkpoint, seen: None })?;
     journal.push(EventKind::IntentSettled { intent, cause: None })?;

@@ -8,6 +8,8 @@ use std::time::Duration;
 use super::{
     Error, act,
     env::{Answered, Env, head, time_left},
+    place, repository, switch,
+    uncommittable::{self, Which},
 };
 use crate::{
     domain::{
@@ -33,27 +35,40 @@ pub(super) async fn check(journal: &mut Journal, env: &Env<'_>, id: &CallId) -> 
         return env.answer(journal, id, Answered::new(ResultStatus::Done, "The work is handed back as not done."));
     }
     let head = head(task)?;
+    if act::found_changed(journal, env.worktree()?.differs_from(&head)?)? {
+        return Ok(());
+    }
     if let Some(refusal) = unchanged(journal, env, &head)? {
         return env.answer(journal, id, Answered::new(ResultStatus::Refused, refusal));
     }
+    let task = journal.task();
     let commands = task.started.checks.clone();
-    if commands.is_empty() {
+    if commands.is_empty() && task.made.is_empty() {
         return env.answer(journal, id, Answered::new(ResultStatus::Done, "Accepted."));
     }
     let intent = act::open(journal, IntentKind::Check { call: id.clone() })?;
-    // in a checkout, what differs before the checks may be the person's
-    let before = match journal.task().started.isolation {
-        Isolation::InPlace => env.worktree()?.hold(&head, 0)?,
-        Isolation::Worktree => None,
-    };
-    let verdict = run_all(journal, env, id, &commands).await?;
-    match before {
-        Some(before) => env.worktree()?.restore_held(&before, &head)?,
-        None => env.worktree()?.restore(&head)?,
+    // the checks are to see what the branch holds
+    uncommittable::move_out(journal, env.worktree()?, Which::Made)?;
+    if journal.task().started.isolation == Isolation::Worktree {
+        env.worktree()?.remove_empty_directories()?;
     }
+    journal.commit()?;
+    let verdict = run_all(journal, env, id, &commands).await?;
+    take_back(journal, env, &head)?;
     env.answer(journal, id, verdict)?;
     journal.push(EventKind::IntentSettled { intent, cause: None })?;
     Ok(())
+}
+
+/// Takes away what the checks left.
+pub(super) fn take_back(journal: &mut Journal, env: &Env<'_>, head: &CommitId) -> Result<(), Error> {
+    uncommittable::move_out(journal, env.worktree()?, Which::All)?;
+    let at_ms = journal.clock().civil_ms();
+    let told = place::taken_back(journal.task(), at_ms, env.worktree()?, head, "check")?;
+    switch::record(
+        journal,
+        told.map(|told| format!("while the checks ran, they or somebody else changed files; {told}")),
+    )
 }
 
 /// The refusal of a claim of success on an unchanged tree.
@@ -90,10 +105,13 @@ async fn run_all(journal: &mut Journal, env: &Env<'_>, id: &CallId, commands: &[
             keep: KEEP,
             pass_env: started.pass_env.clone(),
         };
+        let before = repository::note(env.worktree()?)?;
         let ran = tokio::select! {
             ran = env.host.run(&command) => Some(ran?),
             () = env.stop.wait() => None,
         };
+        repository::see_to(journal, env.worktree()?, &head(journal.task())?)?;
+        uncommittable::record(journal, env.worktree()?, &before)?;
         let Some(output) = ran else {
             return Ok(Answered::new(
                 ResultStatus::NotRun,
@@ -124,7 +142,8 @@ async fn run_all(journal: &mut Journal, env: &Env<'_>, id: &CallId, commands: &[
             return Ok(Answered::new(ResultStatus::Failed, failing(line, &output, &output_tail)));
         }
     }
-    Ok(Answered::new(ResultStatus::Done, "Accepted: the checks passed."))
+    let accepted = if commands.is_empty() { "Accepted." } else { "Accepted: the checks passed." };
+    Ok(Answered::new(ResultStatus::Done, accepted))
 }
 
 fn failing(line: &str, output: &CommandOutput, tail: &str) -> String {

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use tokio::sync::watch;
 
-use super::{Error, context::View, mask::Mask};
+use super::{Error, context::View, mask::Mask, repository};
 use crate::{
     domain::{
         event::{EventKind, ResultStatus, Seen, ToolResult},
@@ -29,6 +29,9 @@ pub struct Env<'a> {
     pub checkout: &'a Checkout,
     /// The task's worktree, once it stands.
     pub worktree: Option<Worktree>,
+    /// The files that differed from the last checkpoint while the last reply arrived, where that was looked at, and until a
+    /// command has taken it.
+    pub found: Option<Vec<String>>,
     /// What was rendered for the model before.
     pub view: View,
     /// What must not be seen.
@@ -50,10 +53,11 @@ impl Env<'_> {
         if let Some(worktree) = &self.worktree {
             record_repairs(journal, worktree)?;
         }
+        let content = repository::told(journal.task(), answer.content);
         journal.push(EventKind::ToolResult(ToolResult {
             call: call.clone(),
             status: answer.status,
-            content: self.mask.apply(&answer.content).into_owned(),
+            content: self.mask.apply(&content).into_owned(),
             checkpoint: answer.checkpoint,
             seen: answer.seen,
         }))?;
@@ -61,11 +65,15 @@ impl Env<'_> {
     }
 }
 
-/// Records that what ties the worktree to its branch had to be put back, where it had to be.
+/// Records what had to be put back: what ties the worktree to its branch, and what a command did to the repository.
 pub(super) fn record_repairs(journal: &mut Journal, worktree: &Worktree) -> Result<(), Error> {
     let what = worktree.take_repairs();
     if !what.is_empty() {
         journal.push(EventKind::WorktreeRepaired { what })?;
+    }
+    let changes = worktree.take_changes();
+    if !changes.is_empty() {
+        journal.push(EventKind::RepositoryChanged { changes })?;
     }
     Ok(())
 }

@@ -13,11 +13,13 @@ mod nudge;
 pub mod place;
 mod prepare;
 mod recover;
+mod repository;
 pub mod roles;
 mod settle;
 mod switch;
 pub mod tools;
 pub mod turn;
+mod uncommittable;
 
 use crate::{
     domain::{globs, upstream::Trouble},

@@ -3,16 +3,17 @@
 //! Every verdict is either *clean* (it is known what happened, and on it goes) or a gate: a person must decide.
 
 use super::{
-    Error, act, answered, apply,
+    Error, act, answered, apply, check,
     env::{Env, head, record_repairs},
-    place, switch,
+    place, repository, switch,
+    uncommittable::{self, Which},
 };
 use crate::{
     domain::{
         checkout::Isolation,
         event::EventKind,
         gate::Answer,
-        id::{Hash, IntentId},
+        id::{CommitId, Hash, IntentId},
         intent::{Intent, IntentKind, Way},
         next::Recovery,
         outcome::{Pause, one_line},
@@ -28,14 +29,18 @@ const MOST: usize = 10;
 /// Looks, decides, and records the verdict.
 pub(super) async fn recover(journal: &mut Journal, env: &mut Env<'_>, found: &Recovery) -> Result<(), Error> {
     match found {
-        Recovery::Worktree => worktree(journal, env).await,
+        Recovery::Worktree => worktree(journal, env).await?,
         Recovery::Intent(id) => {
             let Some(intent) = journal.task().intent(*id).cloned() else {
                 return Err(Error::Bug("an intent was to be recovered that was never opened"));
             };
-            recover_intent(journal, env, &intent).await
+            if matches!(intent.kind, IntentKind::Command { .. } | IntentKind::Check { .. }) {
+                repository::see_to_again(journal, env)?;
+            }
+            recover_intent(journal, env, &intent).await?;
         }
     }
+    repository::name_what_is_kept(journal, env)
 }
 
 async fn recover_intent(journal: &mut Journal, env: &mut Env<'_>, intent: &Intent) -> Result<(), Error> {
@@ -88,23 +93,17 @@ async fn recover_intent(journal: &mut Journal, env: &mut Env<'_>, intent: &Inten
             }
         }
         IntentKind::Command { command, .. } => {
-            let changed = match answered::standing(journal.task(), env.checkout)? {
-                Some(standing) => standing.changed_since(&head(journal.task())?)?,
-                None => Vec::new(),
-            };
-            let left = if changed.is_empty() { String::new() } else { format!("; changed: {}", named(&changed)) };
-            let cause = format!("it is not known how far this command came before nisse died: {command}{left}");
+            let left = left_by_command(journal, env)?;
+            let cause =
+                format!("how this command ended was not recorded, so it is not known how far it came: {command}{left}");
             gate(journal, env, &cause)
         }
         IntentKind::Check { .. } => {
             if !stands(journal, env).await? {
                 return Ok(());
             }
-            // in place, what differs may be the person's
-            if journal.task().started.isolation == Isolation::Worktree {
-                let head = head(journal.task())?;
-                env.worktree()?.restore(&head)?;
-            }
+            let head = head(journal.task())?;
+            check::take_back(journal, env, &head)?;
             abandoned(journal, id, "the check was cut off; it is run again")
         }
         IntentKind::Squash { from, to } if journal.task().given_up() => {
@@ -118,19 +117,12 @@ async fn recover_intent(journal: &mut Journal, env: &mut Env<'_>, intent: &Inten
             env.worktree()?.squash_apply(from, to)?;
             settled(journal, id, "the branch holds the one commit")
         }
-        IntentKind::Discard { tip, .. } => {
-            let done = place::branch(journal.task(), env, tip)?.discard(tip);
-            after_completion(journal, id, "discard", Some("the branch is discarded"), done)
-        }
-        IntentKind::CheckoutSwitch { way: Way::Back { .. }, kept, snapshot } => {
-            switch::give_back(journal, env, kept, snapshot)?;
+        IntentKind::Discard { tip, .. } => discard(journal, env, id, Some("the branch is discarded"), tip),
+        IntentKind::CheckoutSwitch { way: Way::Back { .. }, snapshot } => {
+            switch::give_back(journal, env, snapshot)?;
             settled(journal, id, "the checkout is given back")
         }
-        IntentKind::CleanUp => {
-            let head = head(journal.task())?;
-            let done = place::branch(journal.task(), env, &head)?.remove_worktree();
-            after_completion(journal, id, "clean-up", Some("the worktree is gone"), done)
-        }
+        IntentKind::CleanUp => clean_up(journal, env, id, Some("the worktree is gone")),
         IntentKind::Apply { .. } | IntentKind::Land(_) | IntentKind::PutBack { .. } => {
             match apply::go_on(journal, env.checkout, id) {
                 Err(Error::Repo(error)) => {
@@ -141,6 +133,65 @@ async fn recover_intent(journal: &mut Journal, env: &mut Env<'_>, intent: &Inten
                 other => other.map(drop),
             }
         }
+    }
+}
+
+/// What a command left that nobody saw the end of, in words that go on from its name.
+fn left_by_command(journal: &mut Journal, env: &Env<'_>) -> Result<String, Error> {
+    let head = head(journal.task())?;
+    let Some(standing) = answered::standing(journal.task(), env.checkout)? else { return Ok(String::new()) };
+    let changed = standing.changed_since(&head)?;
+    record_repairs(journal, &standing)?;
+    let mut left = if changed.is_empty() { String::new() } else { format!("; changed: {}", named(&changed)) };
+    match standing.tip()? {
+        Some(tip) if tip == head => {}
+        Some(tip) => left = format!("{left}; its branch is at {}, and was at {}", tip.short(), head.short()),
+        None => left += "; its branch is gone",
+    }
+    Ok(left)
+}
+
+/// Carries out a discard that was opened.
+pub(super) fn discard(
+    journal: &mut Journal,
+    env: &Env<'_>,
+    intent: IntentId,
+    found: Option<&str>,
+    tip: &CommitId,
+) -> Result<(), Error> {
+    if let Err(error) = empty_worktree(journal, env)? {
+        return after_completion(journal, intent, "discard", found, Err(error));
+    }
+    let done = place::branch(journal.task(), env, tip)?.discard(tip);
+    if let Ok(Some(kept)) = &done {
+        let cause = format!("the branch had been moved when it was discarded; what was found there is kept at {kept}");
+        journal.push(EventKind::Recovered { cause, checkpoint: None })?;
+    }
+    after_completion(journal, intent, "discard", found, done.map(drop))
+}
+
+/// Carries out a clean-up that was opened.
+pub(super) fn clean_up(
+    journal: &mut Journal,
+    env: &Env<'_>,
+    intent: IntentId,
+    found: Option<&str>,
+) -> Result<(), Error> {
+    let head = head(journal.task())?;
+    let done = match empty_worktree(journal, env)? {
+        Ok(()) => place::branch(journal.task(), env, &head)?.remove_worktree(),
+        Err(error) => Err(error),
+    };
+    crash::point("clean_up.done");
+    after_completion(journal, intent, "clean-up", found, done)
+}
+
+/// Moves out of a worktree that is to go what would be lost with it. One that cannot be opened is for its removal to see to.
+fn empty_worktree(journal: &mut Journal, env: &Env<'_>) -> Result<Result<(), repo::Error>, Error> {
+    let Ok(Some(standing)) = answered::standing(journal.task(), env.checkout) else { return Ok(Ok(())) };
+    match uncommittable::move_out(journal, &standing, Which::All) {
+        Err(Error::Repo(error)) => Ok(Err(error)),
+        moved => moved.map(Ok),
     }
 }
 
@@ -190,7 +241,7 @@ async fn worktree(journal: &mut Journal, env: &mut Env<'_>) -> Result<(), Error>
     let changed = worktree.changed_since(&head)?;
     if !changed.is_empty() {
         let names = named(&changed);
-        let cause = format!("the worktree differs from the last checkpoint though no call was open: {names}");
+        let cause = format!("the worktree differs from the last checkpoint though no call changed it: {names}");
         return gate(journal, env, &cause);
     }
     journal
@@ -204,7 +255,19 @@ async fn stands(journal: &mut Journal, env: &mut Env<'_>) -> Result<bool, Error>
     let head = head(journal.task())?;
     let spec = place::spec(journal.task(), &head);
     let opened = match spec.isolation {
-        Isolation::Worktree => reopened(journal, env, &spec).await?,
+        Isolation::Worktree => {
+            let own = place::branch(journal.task(), env, &head)?;
+            if own.tip()?.is_none() && Worktree::open(env.checkout, &spec)?.is_none() {
+                if journal.task().answer() != Some(Answer::Keep) {
+                    let cause = format!("the branch {} and its worktree are gone", spec.branch);
+                    gate(journal, env, &cause)?;
+                    return Ok(false);
+                }
+                // nothing else is there to be kept
+                own.put_back(&head, "")?;
+            }
+            reopened(journal, env, &spec).await?
+        }
         Isolation::InPlace => in_place(journal, env, &spec)?,
     };
     let Some(opened) = opened else { return Ok(false) };
@@ -228,11 +291,18 @@ async fn stands(journal: &mut Journal, env: &mut Env<'_>) -> Result<bool, Error>
             | IntentKind::Land(_)
             | IntentKind::PutBack { .. } => false,
         });
-    if tip.as_ref() == Some(&head) || beyond {
+    // a check is run again from what the log says, and what a person keeps is the files
+    let taken_in = task.answer() == Some(Answer::Keep)
+        || task.pending_intents().any(|intent| matches!(intent.kind, IntentKind::Check { .. }));
+    if !beyond && taken_in {
+        opened.take_in(&head)?;
+        record_repairs(journal, &opened)?;
+    }
+    if tip.as_ref() == Some(&head) || beyond || taken_in {
         env.worktree = Some(opened);
         return Ok(true);
     }
-    let branch = task.started.branch.clone();
+    let branch = spec.branch;
     let where_it_is = tip.map_or_else(|| "gone".to_owned(), |tip| format!("at {}", tip.short()));
     gate(journal, env, &format!("the branch {branch} is {where_it_is}, and the log says {}", head.short()))?;
     Ok(false)
@@ -264,14 +334,23 @@ pub(super) async fn reopened(
     }
 }
 
-/// The checkout of a task that works in place; none, and a gate, if it is not on the task's branch.
+/// The checkout of a task that works in place; none, and a gate, if it is not on the task's branch, or not the task's.
 pub(super) fn in_place(journal: &mut Journal, env: &Env<'_>, spec: &WorktreeSpec) -> Result<Option<Worktree>, Error> {
-    let opened = Worktree::open_in_place(env.checkout, spec, &switch::kept(journal.task())?)?;
+    let opened = Worktree::open_in_place(env.checkout, spec)?;
     if opened.is_none() {
-        let cause = format!(
-            "the task works in place on {0}, and the checkout is not on it; `git switch {0}`, then resume",
-            spec.branch
-        );
+        let its_own = env.checkout.task_in_place()?.as_deref() == Some(&*spec.task.to_string());
+        let cause = if its_own {
+            format!(
+                "the task works in place on {0}, and the checkout is not on it; `git switch {0}`, then resume, or \
+                 `nisse drop {1}`",
+                spec.branch, spec.task
+            )
+        } else {
+            format!(
+                "the checkout is not the task's any more, or an older nisse began it there; `nisse drop {}` ends it",
+                spec.task
+            )
+        };
         gate(journal, env, &cause)?;
     }
     Ok(opened)

@@ -7,6 +7,7 @@ use super::{
     Error, act, answered,
     env::{Env, head},
     place, recover, switch,
+    uncommittable::{self, Which},
 };
 use crate::{
     domain::{
@@ -40,6 +41,11 @@ pub(super) fn settle(journal: &mut Journal, env: &Env<'_>, outcome: Outcome) -> 
 
 fn complete(journal: &mut Journal, env: &Env<'_>, end: &End, cause: &str) -> Result<(), Error> {
     leave_out(journal, env)?;
+    if journal.task().started.isolation == Isolation::InPlace
+        && let Some(worktree) = &env.worktree
+    {
+        uncommittable::move_out(journal, worktree, Which::Made)?;
+    }
     match end {
         End::Handback => {
             squash(journal, env)?;
@@ -55,9 +61,7 @@ fn complete(journal: &mut Journal, env: &Env<'_>, end: &End, cause: &str) -> Res
     if *end == End::Handback && journal.task().started.isolation == Isolation::Worktree {
         let intent = act::open(journal, IntentKind::CleanUp)?;
         crash::point("end.recorded");
-        let done = env.worktree()?.remove_worktree();
-        crash::point("clean_up.done");
-        recover::after_completion(journal, intent, "clean-up", None, done)?;
+        recover::clean_up(journal, env, intent, None)?;
     }
     Ok(())
 }
@@ -122,13 +126,18 @@ fn discard(journal: &mut Journal, env: &Env<'_>, end: &End, cause: &str) -> Resu
     if task.ready.is_none() {
         return clear_unready(journal, env);
     }
-    let tip = if task.given_up() { keep_all(journal, env)? } else { head(task)? };
+    let tip = if task.given_up() {
+        keep_all(journal, env)?
+    } else {
+        keep_what_no_call_made(journal, env)?;
+        head(journal.task())?
+    };
+    let task = journal.task();
     place::branch(task, env, &tip)?.forget_asked()?;
     let intent =
         act::open(journal, IntentKind::Discard { tip: tip.clone(), end: end.clone(), cause: cause.to_owned() })?;
     crash::point("discard.opened");
-    let done = place::branch(journal.task(), env, &tip)?.discard(&tip);
-    recover::after_completion(journal, intent, "discard", None, done)
+    recover::discard(journal, env, intent, None, &tip)
 }
 
 /// Given up, it leaves nothing under its names, also where it never stood. What cannot be removed changes no outcome.
@@ -146,6 +155,22 @@ fn clear_unready(journal: &mut Journal, env: &Env<'_>) -> Result<(), Error> {
     Ok(())
 }
 
+/// What differs in the task's own worktree though no call changed it goes with that, so it is kept, and named. What
+/// cannot be looked at changes no outcome.
+fn keep_what_no_call_made(journal: &mut Journal, env: &Env<'_>) -> Result<(), Error> {
+    let task = journal.task();
+    let Some(worktree) = env.worktree.as_ref().filter(|_| task.started.isolation == Isolation::Worktree) else {
+        return Ok(());
+    };
+    let (head, at_ms) = (head(task)?, journal.clock().civil_ms());
+    let kept = worktree.differs_from(&head).and_then(|changed| {
+        let kept = if changed.is_empty() { None } else { worktree.keep_as("end", &head, at_ms)? };
+        Ok(kept.map(|kept| format!("changed in the worktree, and by no call: {}; kept at {kept}", changed.join(", "))))
+    });
+    let cause = kept.unwrap_or_else(|error| Some(one_line(&format!("the worktree could not be looked at: {error}"))));
+    switch::record(journal, cause)
+}
+
 /// The tip to be kept of a task that is given up: a checkpoint that the log does not name yet is part of it, and what
 /// the worktree holds beyond that is kept aside.
 fn keep_all(journal: &Journal, env: &Env<'_>) -> Result<CommitId, Error> {
@@ -156,7 +181,6 @@ fn keep_all(journal: &Journal, env: &Env<'_>) -> Result<CommitId, Error> {
     if task.started.isolation == Isolation::Worktree
         && let Ok(Some(worktree)) = Worktree::open(env.checkout, &place::spec(task, &tip))
         && let Some(decision) = task.decision
-        && worktree.tip()?.as_ref() == Some(&tip)
     {
         worktree.keep_found(&tip, decision.seq, decision.at_ms)?;
         crash::point("drop.kept");

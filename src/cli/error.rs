@@ -228,6 +228,7 @@ fn repo_kind(error: &repo::Error) -> (&'static str, u8) {
         repo::Error::Refused { .. } => ("repository_refused", ENVIRONMENT),
         repo::Error::NoGit { .. } | repo::Error::OldGit { .. } => ("no_git", ENVIRONMENT),
         repo::Error::NoSuchCommit { .. } => ("no_such_commit", CONFIGURATION),
+        repo::Error::Unclean { .. } => ("unclean_checkout", GATED),
         repo::Error::Conflicts { .. } => ("apply_conflict", GATED),
         repo::Error::Between { .. } | repo::Error::NotForward { .. } => ("apply_changed", GATED),
         repo::Error::NotCommitted { .. } => ("not_committed", GATED),

@@ -66,9 +66,13 @@ Where it works:
   of the state directory, or of worktree.dir. Files that git ignores are not
   in it: worktree.copy names some to copy (.env, node_modules), worktree.setup
   a command to run first (npm ci). --isolation in-place works in the checkout
-  itself, for checkouts made for the job: it goes onto the task's branch, and
-  branch, index and unfinished work come back when the task has ended, however
-  it ends. One task at a time can.
+  itself, for checkouts made for the job: one with unfinished work is refused
+  (6), for nothing of yours is to be lost. It goes onto the task's branch, and
+  back when the task has ended, however it ends. Files that git ignores stay
+  as the task left them. One task at a time can.
+
+  What you change there while a task works is yours: before the next command,
+  and before a file is written that you changed, the task waits for you (6).
 
 Checks:
   Run by nisse itself in the task's worktree, after the model says that it is
@@ -95,10 +99,10 @@ Examples:
 
 pub(super) const RESUME: &str = "\
 Decisions:
-  Where it is not known how far a command came before nisse died, or the files
-  are not what the log says, the task rests with exit 6, and nothing is
-  touched. On a terminal you are shown what is there, and asked. Elsewhere one
-  of these says how it goes on:
+  Where it was not recorded how a command ended, or the files are not what the
+  log says, the task rests with exit 6, and nothing is touched. On a terminal
+  you are shown what is there, and asked. Elsewhere one of these says how it
+  goes on:
   --rollback  branch and files go back to the last checkpoint; what was there
               is kept under refs/nisse/found; ignored files stay as they are
   --keep      what is in the worktree becomes a checkpoint

@@ -211,6 +211,9 @@ fn on_repo(error: &repo::Error) -> Option<&'static str> {
         repo::Error::NotARepository { .. } | repo::Error::NoDirectory { .. } => Some("name the repository with -C"),
         repo::Error::NoGit { .. } | repo::Error::OldGit { .. } => Some("install git 2.34 or newer"),
         repo::Error::NoSuchCommit { .. } => Some("name a branch, a tag or a commit of this repository"),
+        repo::Error::Unclean { .. } => {
+            Some("commit it or stash it, or leave out --isolation: a worktree takes unfinished work along")
+        }
         repo::Error::BranchMoved { .. } => Some("see with `git log` who moved it"),
         repo::Error::Conflicts { .. } => {
             Some("commit or stash your changes to these paths, or merge the branch with git")

@@ -78,7 +78,6 @@ pub(super) fn begin(
             if delegation.base.is_some() {
                 return Err(Error::BaseInPlace);
             }
-            checkout.refuse_in_place(None)?;
             checkout.root().to_owned()
         }
     };
@@ -103,6 +102,9 @@ pub(super) fn begin(
         pass_env: settings.commands.pass_env.value.clone(),
         keep_turns: settings.branch.history.value == History::Turns,
     };
+    if started.isolation == Isolation::InPlace {
+        opened.for_task(checkout, &started)?.refuse_in_place()?;
+    }
     Ok(Journal::begin(opened.log()?, opened.clock(), id, started, subscribers)?)
 }
 

@@ -15,9 +15,9 @@ use serde::Serialize;
 use super::{Error, settings::KeepTurns};
 use crate::{
     agent::place::spec,
-    domain::{apply::Standing, id::TaskId, outcome::End, task::Task},
+    domain::{apply::Standing, event::EventKind, id::TaskId, outcome::End, task::Task},
     log::{Log, crash},
-    repo::{Checkout, IN_PLACE_REFS, TaskBranch, TaskRef, WorktreeSpec},
+    repo::{Checkout, TaskBranch, TaskRef, WorktreeSpec},
 };
 
 /// How long refs of settled tasks are kept, other than those of their turns: 30 days, in milliseconds.
@@ -28,8 +28,8 @@ const TURNS: &str = "refs/nisse/turns/";
 /// Something that was left behind.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 pub struct Leftover {
-    /// `worktree`, `branch`, `ref`, `lock`, `task`.
-    #[schemars(extend("enum" = ["worktree", "branch", "ref", "lock", "task"]))]
+    /// `worktree`, `branch`, `ref`, `kept`, `lock`, `task`.
+    #[schemars(extend("enum" = ["worktree", "branch", "ref", "kept", "lock", "task"]))]
     pub kind: &'static str,
     /// A path or a ref.
     pub name: String,
@@ -64,7 +64,9 @@ enum Removal {
     Worktree(WorktreeSpec),
     Branch(WorktreeSpec),
     Ref(TaskRef),
+    Kept(TaskId),
     Lock(TaskId),
+    InPlace(TaskId),
     /// The task owes it: going on with it is what removes it.
     Owed(TaskId),
 }
@@ -129,6 +131,10 @@ pub fn look(log: &Log, checkout: &Checkout, keep: KeepTurns, now_ms: u64) -> Res
     for one in checkout.task_refs()? {
         found.extend(judge_ref(&mut known, checkout, one, keep, now_ms)?);
     }
+    found.extend(judge_in_place(&mut known, checkout)?);
+    for id in log.kept() {
+        found.extend(judge_kept(&mut known, checkout, id));
+    }
     for id in log.locks() {
         let lock = |state, why: &str, remove| Leftover {
             kind: "lock",
@@ -158,7 +164,9 @@ pub fn fix(log: &Log, checkout: &Checkout, found: Vec<Leftover>) -> Vec<Leftover
             }
             Removal::Branch(spec) => checkout.remove_branch(spec).map_err(Error::from),
             Removal::Ref(found) => checkout.remove_ref(found).map_err(Error::from),
+            Removal::Kept(id) => log.remove_kept(*id).map_err(Error::from),
             Removal::Lock(id) => log.remove_lock(*id).map_err(Error::from),
+            Removal::InPlace(id) => checkout.forget_in_place(*id).map_err(Error::from),
         };
         match done {
             Ok(()) => {
@@ -180,9 +188,36 @@ pub fn fix(log: &Log, checkout: &Checkout, found: Vec<Leftover>) -> Vec<Leftover
 pub fn owing(found: &[Leftover]) -> Vec<TaskId> {
     let owed = |one: &Leftover| match one.remove {
         Removal::Owed(id) => Some(id),
-        Removal::Never | Removal::Worktree(_) | Removal::Branch(_) | Removal::Ref(_) | Removal::Lock(_) => None,
+        Removal::Never
+        | Removal::Worktree(_)
+        | Removal::Branch(_)
+        | Removal::Ref(_)
+        | Removal::Kept(_)
+        | Removal::Lock(_)
+        | Removal::InPlace(_) => None,
     };
     found.iter().filter_map(owed).collect()
+}
+
+/// What there is after tasks were gone on with that owed something: what they still owe stays, with the reason.
+#[must_use]
+pub fn carried_out(log: &Log, before: Vec<Leftover>, mut left: Vec<Leftover>) -> Vec<Leftover> {
+    for one in &mut left {
+        if let Removal::Owed(id) = one.remove {
+            let events = log.events(id, 0).unwrap_or_default();
+            let why = events.iter().rev().find_map(|event| {
+                if let EventKind::Recovered { cause, .. } = &event.kind { Some(cause.as_str()) } else { None }
+            });
+            one.state = State::Kept;
+            one.why = format!("its end could not be carried out: {}", why.unwrap_or("the log does not say why"));
+            one.remove = Removal::Never;
+        }
+    }
+    let is_left = |one: &Leftover| left.iter().any(|still| (still.kind, still.task) == (one.kind, one.task));
+    let done = before.into_iter().filter(|one| matches!(one.remove, Removal::Owed(_)) && !is_left(one));
+    let done: Vec<_> = done.map(|one| Leftover { state: State::Removed, remove: Removal::Never, ..one }).collect();
+    left.extend(done);
+    left
 }
 
 /// Takes away the refs of tasks that were settled long ago, and the oldest turns that are more than the person wants to
@@ -257,6 +292,24 @@ fn owed(log: &Log, checkout: &Checkout) -> Result<Vec<Leftover>, Error> {
     Ok(found)
 }
 
+/// What was moved out of a task's tree stays until whoever sees this says that it may go.
+fn judge_kept(known: &mut Known<'_>, checkout: &Checkout, id: TaskId) -> Option<Leftover> {
+    let name = known.log.kept_dir(id).display().to_string();
+    let (state, why, remove) = match known.owner(id) {
+        Owner::InUse => return None,
+        Owner::Foreign => (State::Foreign, "this log does not hold its task".to_owned(), Removal::Never),
+        Owner::Unreadable => (State::Kept, "its task cannot be read".to_owned(), Removal::Never),
+        // it is told where the task worked
+        Owner::Settled(task, _) if Path::new(&task.started.checkout) != checkout.root() => return None,
+        Owner::Settled(task, _) => {
+            let paths: Vec<_> = task.kept_aside.iter().flat_map(|(_, paths)| paths.iter().cloned()).collect();
+            let why = format!("its task made it, and no commit can hold it: {}", paths.join(", "));
+            (State::Dead, why, Removal::Kept(id))
+        }
+    };
+    Some(Leftover { kind: "kept", name, task: Some(id), state, why, remove })
+}
+
 fn judge_worktree(
     known: &mut Known<'_>,
     checkout: &Checkout,
@@ -287,6 +340,23 @@ fn judge_worktree(
     }
 }
 
+/// What says that a task works in the checkout itself.
+fn judge_in_place(known: &mut Known<'_>, checkout: &Checkout) -> Result<Option<Leftover>, Error> {
+    let Some(named) = checkout.task_in_place()? else { return Ok(None) };
+    let id = named.parse().ok();
+    let leftover = |state, why: &str, remove| {
+        let name = "the mark of a task in place".to_owned();
+        Ok(Some(Leftover { kind: "lock", name, task: id, state, why: why.to_owned(), remove }))
+    };
+    let foreign = || leftover(State::Foreign, "this log does not hold its task", Removal::Never);
+    let Some(id) = id else { return foreign() };
+    match known.owner(id) {
+        Owner::Foreign => foreign(),
+        Owner::Unreadable | Owner::InUse => Ok(None),
+        Owner::Settled(..) => leftover(State::Dead, "the task that worked in place has ended", Removal::InPlace(id)),
+    }
+}
+
 fn judge_ref(
     known: &mut Known<'_>,
     checkout: &Checkout,
@@ -297,7 +367,6 @@ fn judge_ref(
     let branch = found.name.strip_prefix("refs/heads/").map(str::to_owned);
     let id = match &branch {
         Some(branch) => known.branches.get(branch).copied(),
-        None if found.name.starts_with(IN_PLACE_REFS) => checkout.task_of_commit(&found.commit)?,
         None => task_of(&found.name),
     };
     let kind = if branch.is_some() { "branch" } else { "ref" };
@@ -311,9 +380,6 @@ fn judge_ref(
         Owner::Unreadable | Owner::InUse => return Ok(None),
         Owner::Settled(task, last_ms) => (task, *last_ms),
     };
-    if found.name.starts_with(IN_PLACE_REFS) {
-        return leftover(State::Dead, "the task that worked in place has ended".to_owned(), Removal::Ref(found));
-    }
     if branch.is_none() {
         let kept_ms = kept_ms(&found.name, keep);
         return if now_ms.saturating_sub(last_ms) >= kept_ms {

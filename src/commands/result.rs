@@ -232,9 +232,16 @@ fn notices(task: &Task, outcome: &Outcome, discard: Option<Status>) -> Vec<Strin
             task.started.branch, task.id
         ));
     }
+    if task.gave_back().is_some() {
+        notices.push("files that git ignores stay in the checkout as the task left them".to_owned());
+    }
     if let Some(paths) = task.left_out.as_ref().filter(|_| task.ended.is_some()) {
         notices.push(left_out(paths));
     }
+    notices.extend(task.kept_aside.iter().map(|(place, paths)| {
+        format!("no commit can hold {}; it is kept in {place} until `nisse doctor --fix`", paths.join(", "))
+    }));
+    notices.extend(task.changes.iter().map(ToString::to_string));
     notices.extend(who_answered(task));
     notices
 }

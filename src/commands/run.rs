@@ -51,6 +51,7 @@ pub async fn run(
         host: &host,
         checkout,
         worktree: None,
+        found: None,
         view: View::default(),
         mask: Mask::new(&secrets),
         stop: watch.stop,

@@ -13,6 +13,7 @@ use super::{
     message::Reply,
     model::{PinnedModel, Route, Usage},
     outcome::{End, Handback, Pause},
+    repository::RepositoryChange,
     role::Role,
     upstream::Trouble,
     wording::Wording,
@@ -171,10 +172,32 @@ pub enum EventKind {
         /// The last checkpoint, if the branch held one of ours that the log did not name yet.
         checkpoint: Option<CommitId>,
     },
+    /// Files were found to differ from the last checkpoint, though no call of the task had changed them.
+    FilesChanged {
+        /// Their paths.
+        paths: Vec<String>,
+    },
     /// Something had changed what ties the worktree to its branch, and it was put back before it was used.
     WorktreeRepaired {
         /// `.git`, the file of that name; `HEAD`.
         what: Vec<String>,
+    },
+    /// Something in the repository is not as it was before a command of the task, or as the task needs it.
+    RepositoryChanged {
+        /// What it is, and what became of it.
+        changes: Vec<RepositoryChange>,
+    },
+    /// A command made what no commit can hold: repositories within the tree, special files.
+    UncommittableMade {
+        /// Their paths, repositories with a slash behind.
+        paths: Vec<String>,
+    },
+    /// What no commit can hold was moved out of the tree, and is kept.
+    KeptAside {
+        /// Their paths, repositories with a slash behind.
+        paths: Vec<String>,
+        /// The directory below which they are, an absolute path.
+        place: String,
     },
     /// A person decided how the task goes on, or that it does not.
     GateAnswered {

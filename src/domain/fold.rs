@@ -4,7 +4,7 @@
 //! ([`intent::next_status`](super::intent::next_status)) forbids, both when an event is about to be written and when a
 //! stored one is read: an illegal event cannot be written, and a stored one is corruption.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
     caps::{Money, Spend},
@@ -85,6 +85,9 @@ impl Task {
             unchanged_claims: 0,
             handback: None,
             uninspected: false,
+            changes: Vec::new(),
+            made: BTreeSet::new(),
+            kept_aside: Vec::new(),
             left_out: None,
             decision: None,
             paused: None,
@@ -194,6 +197,7 @@ impl Task {
                     self.head.clone_from(checkpoint);
                 }
             }
+            EventKind::FilesChanged { .. } => self.uninspected = true,
             EventKind::GateAnswered { answer } => {
                 self.decision = Some(Decision { answer: *answer, seq: self.seq, at_ms });
             }
@@ -201,6 +205,9 @@ impl Task {
                 self.answer_taken();
                 self.paused = Some((*pause, cause.clone()));
             }
+            EventKind::RepositoryChanged { changes } => self.changes.extend_from_slice(changes),
+            EventKind::UncommittableMade { paths } => self.made.extend(paths.iter().cloned()),
+            EventKind::KeptAside { paths, place } => self.kept_aside.push((place.clone(), paths.clone())),
             EventKind::LeftOut { paths } => self.left_out = Some(paths.clone()),
             EventKind::TaskEnded { end, cause } => self.ended = Some((end.clone(), cause.clone())),
         }

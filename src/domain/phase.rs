@@ -6,7 +6,7 @@ use super::{
     event::EventKind,
     gate::Answer,
     id::{CallId, IntentId},
-    intent::{self, IntentKind, Move, Way},
+    intent::{self, Intent, IntentKind, Move, Way},
     outcome::End,
     task::Task,
 };
@@ -43,7 +43,11 @@ pub fn is_legal(task: &Task, kind: &EventKind) -> Result<(), String> {
         | EventKind::Nudged { .. }
         | EventKind::Recovered { .. }
         | EventKind::WorktreeRepaired { .. }
+        | EventKind::RepositoryChanged { .. }
+        | EventKind::UncommittableMade { .. }
+        | EventKind::KeptAside { .. }
         | EventKind::TaskPaused { .. } => Ok(()),
+        EventKind::FilesChanged { .. } => no_pending_intent(task),
         EventKind::LeftOut { .. } if task.left_out.is_none() && task.ready.is_some() => no_pending_intent(task),
         EventKind::LeftOut { .. } => Err("nothing can be left out, or it was told already".to_owned()),
         EventKind::ContextEvicted { through_turn } => {
@@ -56,6 +60,10 @@ pub fn is_legal(task: &Task, kind: &EventKind) -> Result<(), String> {
         }
         EventKind::RequestSent { request, turn, .. } => {
             no_pending_intent(task)?;
+            let is_discard = |intent: &Intent| matches!(intent.kind, IntentKind::Discard { .. });
+            if task.gave_back().is_some() || task.intents.iter().any(is_discard) {
+                return Err("how the task ends is decided".to_owned());
+            }
             same("request", *request, task.requests + 1)?;
             same("turn", *turn, next_turn(task))
         }
@@ -120,11 +128,15 @@ fn phase_allows(phase: Phase, kind: &EventKind) -> bool {
         | EventKind::ToolResult(_)
         | EventKind::EndingAccepted { .. }
         | EventKind::CheckRan { .. }
+        | EventKind::FilesChanged { .. }
         | EventKind::TurnEnded { .. } => phase == Acting,
         EventKind::IntentOpened { .. } | EventKind::IntentSettled { .. } | EventKind::IntentAbandoned { .. } => {
             matches!(phase, Preparing | Idle | Acting | Ended)
         }
-        EventKind::Recovered { .. } => !matches!(phase, Asking | Paused),
+        EventKind::Recovered { .. }
+        | EventKind::RepositoryChanged { .. }
+        | EventKind::UncommittableMade { .. }
+        | EventKind::KeptAside { .. } => !matches!(phase, Asking | Paused),
         EventKind::TaskPaused { .. } | EventKind::GateAnswered { .. } => matches!(phase, Preparing | Idle | Acting),
         EventKind::RequestSent { .. }
         | EventKind::RequestWithheld { .. }
@@ -264,7 +276,11 @@ pub fn name(kind: &EventKind) -> &'static str {
         EventKind::CheckRan { .. } => "check_ran",
         EventKind::TurnEnded { .. } => "turn_ended",
         EventKind::Recovered { .. } => "recovered",
+        EventKind::FilesChanged { .. } => "files_changed",
         EventKind::WorktreeRepaired { .. } => "worktree_repaired",
+        EventKind::RepositoryChanged { .. } => "repository_changed",
+        EventKind::UncommittableMade { .. } => "uncommittable_made",
+        EventKind::KeptAside { .. } => "kept_aside",
         EventKind::GateAnswered { .. } => "gate_answered",
         EventKind::TaskPaused { .. } => "task_paused",
         EventKind::LeftOut { .. } => "left_out",

@@ -1,6 +1,6 @@
 //! A task's state: nothing but its events, [folded](super::fold).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
     caps::Spend,
@@ -11,6 +11,7 @@ use super::{
     message::{Call, Reply, Stop},
     outcome::{End, Handback, Outcome, Pause},
     phase::Phase,
+    repository::RepositoryChange,
     upstream::Trouble,
 };
 
@@ -61,8 +62,14 @@ pub struct Task {
     pub unchanged_claims: u32,
     /// The accepted note.
     pub handback: Option<Handback>,
-    /// A later process took over and has not looked at the worktree yet.
+    /// Nobody has looked at the worktree since a later process took over, or since its files were found changed.
     pub uninspected: bool,
+    /// What was not as it should be in the repository, oldest first.
+    pub changes: Vec<RepositoryChange>,
+    /// What commands made that no commit can hold: there when they ended, and not when they began.
+    pub made: BTreeSet<String>,
+    /// What was moved out of the tree: where it is kept, and the paths.
+    pub kept_aside: Vec<(String, Vec<String>)>,
     /// What goes with the worktree because git ignores it; none before the end is at hand.
     pub left_out: Option<Vec<String>>,
     /// What a person answered, until it has had its effect.
@@ -210,8 +217,8 @@ impl Task {
     pub fn gave_back(&self) -> Option<(&End, &str)> {
         let intent = self.switched().filter(|intent| intent.status == Status::Settled)?;
         match intent.kind.switch()? {
-            (Way::Back { end, cause }, ..) => Some((end, cause)),
-            (Way::There, ..) => None,
+            (Way::Back { end, cause }, _) => Some((end, cause)),
+            (Way::There, _) => None,
         }
     }
 

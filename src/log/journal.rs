@@ -144,6 +144,10 @@ impl Journal {
         Ok(journal)
     }
 
+    pub(super) fn log(&self) -> &Log {
+        &self.log
+    }
+
     /// The task as it is, staged events included.
     #[must_use]
     pub fn task(&self) -> &Task {

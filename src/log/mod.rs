@@ -12,6 +12,7 @@
 mod codec;
 pub mod crash;
 mod journal;
+mod kept;
 mod lock;
 mod open;
 mod read;

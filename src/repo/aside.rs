@@ -9,32 +9,26 @@ use std::{
 };
 
 use super::{
-    Checkout, Error, Worktree, excludes,
+    Error, Worktree, excludes,
     git::{Git, LONG},
     io_error,
-    staging::{Changes, Staging, paths, shown},
+    staging::{Changes, Staging, paths, scratch, shown},
 };
 use crate::domain::{checkout::Isolation, id::CommitId};
 
-/// The file of a worktree's own git directory that names them.
+/// The file that names them, in a worktree's own git directory or beside what a task in place keeps.
 const FILE: &str = "nisse-ignored";
 
-impl Checkout {
-    /// The ignored files, and the directories that hold nothing else, each ended by NUL.
-    pub(super) fn ignored_files(&self) -> Result<Vec<u8>, Error> {
-        ignored_files(self.git())
-    }
-}
-
 impl Worktree {
-    /// Notes what is no part of the branch now; `fresh`: only git has put files there, so that nothing is. Of a task in
-    /// place it is kept with what the checkout was.
+    /// Notes what is no part of the branch now; `fresh`: only git has put files there, so that nothing is.
     pub fn set_aside(&self, fresh: bool) -> Result<(), Error> {
-        let path = self.git_dir().join(FILE);
+        let path = self.aside_file();
         let mut noted = Vec::new();
-        if !fresh {
-            noted = ignored_files(&self.git()?)?;
-            for path in self.left_out()? {
+        if !fresh || self.branch().isolation == Isolation::InPlace {
+            let git = self.git()?;
+            noted = ignored_files(&git)?;
+            let artefacts = self.changes(&git, None)?.artefacts;
+            for path in self.left_out()?.iter().chain(&artefacts) {
                 noted.extend_from_slice(path.as_os_str().as_encoded_bytes());
                 noted.push(0);
             }
@@ -65,19 +59,27 @@ impl Worktree {
 
     /// What is set aside.
     pub(super) fn aside(&self) -> Result<Aside, Error> {
-        let noted = match self.branch().isolation {
-            Isolation::Worktree => {
-                let path = self.git_dir().join(FILE);
-                match fs::read(&path) {
-                    // one that was not furnished yet has none
-                    Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
-                    read => read.map_err(io_error("read", &path))?,
-                }
-            }
-            Isolation::InPlace => self.checkout().ignored_at_start()?,
+        let path = self.aside_file();
+        let noted = match fs::read(&path) {
+            // one that was not furnished yet has none
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
+            read => read.map_err(io_error("read", &path))?,
         };
         let noted = noted.split(|byte| *byte == 0).filter(|path| !path.is_empty()).map(<[u8]>::to_vec);
         Ok(Aside(paths(noted.collect()).into_iter().collect()))
+    }
+
+    /// The file that names what is set aside.
+    fn aside_file(&self) -> PathBuf {
+        match self.branch().isolation {
+            Isolation::Worktree => self.git_dir().join(FILE),
+            Isolation::InPlace => self.checkout().in_place_directory().join(FILE),
+        }
+    }
+
+    /// Where the state directory lies below the worktree, if it does.
+    pub(super) fn kept_out(&self) -> Option<&Path> {
+        self.checkout().rules().state_below(self.path())
     }
 
     /// Takes what is set aside, and what is never staged, out of an index above `commit`, where a command staged it; the
@@ -116,6 +118,9 @@ impl Aside {
     }
 }
 
+/// Ignored files and artefacts, and the directories that hold nothing else, each ended by NUL.
 fn ignored_files(git: &Git) -> Result<Vec<u8>, Error> {
-    git.call(["ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory"]).limit(LONG).run()
+    let scratch = scratch()?;
+    let call = git.call(["ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory"]);
+    call.args([excludes::option(scratch.path())?]).limit(LONG).run()
 }

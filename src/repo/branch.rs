@@ -136,14 +136,16 @@ impl TaskBranch {
     }
 
     /// Gives the task's work up: `tip` is kept under `refs/nisse/discarded/<task>`, worktree and branch go. Done
-    /// already, or by half, it does the rest. A branch that is elsewhere is left alone, and so is the worktree.
-    pub fn discard(&self, tip: &CommitId) -> Result<(), Error> {
+    /// already, or by half, it does the rest. What a branch holds that was moved is kept too, under the ref that is given;
+    /// one that is checked out elsewhere is left alone, and so is the worktree.
+    pub fn discard(&self, tip: &CommitId) -> Result<Option<String>, Error> {
         let found = self.tip()?;
-        if found.as_ref().is_some_and(|found| found != tip) {
-            return Err(Error::BranchMoved { branch: self.name.clone(), expected: tip.clone(), found });
-        }
-        if found.is_some() {
+        let mut moved = None;
+        if let Some(found) = &found {
             refuse_elsewhere(self)?;
+            if found != tip {
+                moved = Some(self.keep_commit("branch", found)?);
+            }
         }
         let kept = discarded_ref(self.task);
         if self.checkout.store().reference(&kept)?.as_ref() != Some(tip) {
@@ -156,7 +158,7 @@ impl TaskBranch {
             self.delete(&found)?;
         }
         crash::point("discard.branch");
-        Ok(())
+        Ok(moved)
     }
 
     /// Takes the worktree of a settled task away; the branch stays, free to be checked out. Gone already is as good.
@@ -211,7 +213,7 @@ impl Worktree {
     }
 
     /// See [`TaskBranch::discard`].
-    pub fn discard(&self, tip: &CommitId) -> Result<(), Error> {
+    pub fn discard(&self, tip: &CommitId) -> Result<Option<String>, Error> {
         self.branch().discard(tip)
     }
 

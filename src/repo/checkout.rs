@@ -16,6 +16,7 @@ use super::{
     io_error,
     never_staged::NeverStaged,
     store::{Head, Library, Program, Store},
+    take_in::operation,
 };
 use crate::domain::{
     checkout::Base,
@@ -212,16 +213,7 @@ impl Checkout {
 
     /// What is going on in the checkout (`a merge`), if anything is that leaves its files half done.
     fn in_progress(&self) -> Result<Option<&'static str>, Error> {
-        let told = [
-            ("rebase-apply/applying", "`git am`"),
-            ("rebase-apply", "a rebase"),
-            ("rebase-merge", "a rebase"),
-            ("MERGE_HEAD", "a merge"),
-        ];
-        match told.into_iter().find(|(name, _)| self.git_dir.join(name).exists()) {
-            Some((_, what)) => Ok(Some(what)),
-            None => self.store().picking(),
-        }
+        operation(&self.git_dir, &*self.store(), self.formats.refs_in_files)
     }
 
     /// The git directory that all worktrees of the repository share.

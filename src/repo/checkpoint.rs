@@ -6,7 +6,8 @@
 
 use std::{
     collections::BTreeSet,
-    os::unix::fs::MetadataExt as _,
+    ffi::OsStr,
+    os::unix::{ffi::OsStrExt as _, fs::MetadataExt as _},
     path::{Path, PathBuf},
 };
 
@@ -183,22 +184,41 @@ impl Worktree {
         {
             return Err(super::io_error("remove", &index)(error));
         }
-        git.call(["read-tree", commit.0.as_str()]).limit(LONG).run()?;
-        if self.checkout().formats().sparse {
-            mark_left_out(git)?;
-        }
-        Ok(())
+        self.index_of(git, commit, None)
+    }
+
+    /// Makes an index what `commit` holds; none for the worktree's own.
+    pub(super) fn index_of(&self, git: &Git, commit: &CommitId, index: Option<&Path>) -> Result<(), Error> {
+        git.call(["read-tree", commit.0.as_str()]).index(index).limit(LONG).run()?;
+        self.mark_left_out(git, index)
+    }
+
+    /// The same of an index whose entries know their files: those that stay go on knowing them. No file is looked at
+    /// before, and none is written.
+    pub(super) fn reset_index(&self, git: &Git, commit: &CommitId) -> Result<(), Error> {
+        git.call(["read-tree", "--reset", commit.0.as_str()]).limit(LONG).run()?;
+        self.mark_left_out(git, None)?;
+        git.call(["update-index", "-q", "--refresh"]).limit(LONG).also_fine(1).run().map(drop)
+    }
+
+    /// Marks the paths of an index that a sparse checkout leaves out, where they are not there: they would look deleted.
+    fn mark_left_out(&self, git: &Git, index: Option<&Path>) -> Result<(), Error> {
+        if self.checkout().formats().sparse { mark_left_out(git, self.path(), index) } else { Ok(()) }
     }
 }
 
-/// Marks the paths of a new index that a sparse checkout leaves out: they would look deleted.
-fn mark_left_out(git: &Git) -> Result<(), Error> {
-    let all = git.call(["ls-files", "-z"]).limit(LONG).run()?;
+fn mark_left_out(git: &Git, root: &Path, index: Option<&Path>) -> Result<(), Error> {
+    let all = git.call(["ls-files", "-z"]).index(index).limit(LONG).run()?;
     let within = git.call(["sparse-checkout", "check-rules", "-z"]).limit(LONG).input(all.clone()).parts()?;
     let within: std::collections::BTreeSet<_> = within.into_iter().collect();
-    let left_out = all.split_inclusive(|byte| *byte == 0).filter(|path| !within.contains(&path[..path.len() - 1]));
+    let is_there = |path: &[u8]| root.join(OsStr::from_bytes(path)).symlink_metadata().is_ok();
+    let left_out = all.split_inclusive(|byte| *byte == 0).filter(|path| {
+        let path = &path[..path.len() - 1];
+        !within.contains(path) && !is_there(path)
+    });
     let input = left_out.flatten().copied().collect();
-    git.call(["update-index", "-z", "--skip-worktree", "--stdin"]).limit(LONG).input(input).run().map(drop)
+    let call = git.call(["update-index", "-z", "--skip-worktree", "--stdin"]).index(index);
+    call.limit(LONG).input(input).run().map(drop)
 }
 
 /// A checkpoint's message: the subject on one line, and the trailers by which recovery knows it.

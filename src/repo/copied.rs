@@ -5,8 +5,11 @@
 
 use std::{
     fs, io,
+    os::unix::fs::{FileTypeExt as _, MetadataExt as _},
     path::{Path, PathBuf},
 };
+
+use rustix::fs::Mode;
 
 use super::{Error, Worktree, io_error, staging::shown};
 use crate::domain::globs::PathGlobs;
@@ -77,7 +80,7 @@ impl Worktree {
 }
 
 /// Copies files, links as links, and directories; false where something else stood there already.
-fn copy_all(from: &Path, to: &PathBuf) -> io::Result<bool> {
+pub(super) fn copy_all(from: &Path, to: &PathBuf) -> io::Result<bool> {
     let found = from.symlink_metadata()?;
     let taken = to.symlink_metadata().ok();
     if found.is_dir() {
@@ -101,6 +104,9 @@ fn copy_all(from: &Path, to: &PathBuf) -> io::Result<bool> {
     } else if found.is_file() {
         // copy_file_range and clonefile share blocks where the file system can
         fs::copy(from, to)?;
+    } else if found.file_type().is_fifo() {
+        let mode = Mode::from_raw_mode(found.mode() & 0o7777);
+        rustix::fs::mkfifoat(rustix::fs::CWD, to, mode)?;
     } else {
         return Ok(false);
     }

@@ -70,7 +70,7 @@ pub(crate) fn write(
 
 /// Gives `file` the owner of the one that it is to replace, where that can be. Rights are to be set after it, since it
 /// takes set-id bits away.
-fn keep_owner(file: &File, old: &Metadata) -> io::Result<()> {
+pub(super) fn keep_owner(file: &File, old: &Metadata) -> io::Result<()> {
     let fresh = file.metadata()?;
     if (fresh.uid(), fresh.gid()) != (old.uid(), old.gid()) {
         // only root may give files away; the content matters more than the owner

@@ -4,9 +4,9 @@
 //! What always holds:
 //!
 //! - The caller's HEAD, branches, index, stash and files stay byte for byte what they were. In its `.git` only objects,
-//!   `refs/heads/nisse/…`, `refs/nisse/…` and the task's worktree entry come and go. A task that works in place gives
-//!   them back at its end. Only what a person asks for with `nisse apply` (`apply`, `carry`, `land`) changes more, and what
-//!   they save meanwhile is not lost (`exchange`).
+//!   `refs/heads/nisse/…`, `refs/nisse/…` and the task's worktree entry come and go. A task that works in place begins in a
+//!   clean checkout, and gives it back at its end. Only what a person asks for with `nisse apply` (`apply`, `carry`,
+//!   `land`) changes more, and what they save meanwhile is not lost (`exchange`).
 //! - Objects are on disk before a ref names them, and a ref moves by compare-and-swap only.
 //! - Each step that an intent stands for may be done twice, or again after it was half done, with the same end.
 //! - Nothing runs that a repository's configuration names, no hooks, signing, fsmonitor, external diff; only content
@@ -21,7 +21,6 @@
 mod apply;
 mod aside;
 mod branch;
-mod by_others;
 mod carry;
 mod checkout;
 mod checkpoint;
@@ -33,12 +32,14 @@ mod draft;
 mod exchange;
 mod excludes;
 pub mod git;
+mod give_back;
 mod in_place;
 mod land;
 mod leftovers;
 mod looked_at;
 mod never_staged;
 mod pack;
+mod persons;
 mod planned;
 mod process;
 mod restore;
@@ -49,8 +50,11 @@ mod snapshot;
 mod staging;
 mod store;
 mod submodules;
+mod take_in;
 mod three_way;
 mod tie;
+mod unclean;
+mod uncommittable;
 pub mod workspace;
 mod worktree;
 
@@ -62,7 +66,6 @@ use std::{
 
 pub use apply::{Conflict, Plan, PlanRequest, Planning};
 pub use branch::{TaskBranch, branch_name, discarded_ref};
-pub use by_others::ByOthers;
 pub use carry::{Carried, Way, before_apply_ref};
 pub use checkout::{Checkout, git_version};
 pub use checkpoint::CheckpointRequest;
@@ -70,7 +73,7 @@ pub use diff::{Diff, FileStat};
 pub(crate) use draft::{Like, write as write_draft};
 pub(crate) use exchange::{Is, Outcome, Spot};
 pub use git::Environment;
-pub use in_place::IN_PLACE_REFS;
+pub use give_back::GivenBack;
 pub use leftovers::{TaskRef, TaskWorktree};
 pub use looked_at::PlanFiles;
 pub use never_staged::NeverStaged;
@@ -78,6 +81,7 @@ pub use pack::{KeptRefs, Loose, Packed};
 pub use process::end_git;
 pub use roll_back::found_ref;
 pub use snapshot::{Snapshot, SnapshotRequest};
+pub use uncommittable::{MovedOut, kept_in};
 pub use worktree::{Worktree, WorktreeSpec};
 
 use crate::domain::id::CommitId;
@@ -104,6 +108,14 @@ pub enum Error {
         checkout: PathBuf,
         /// The sentence that says why, and the way on.
         why: String,
+    },
+    /// The checkout holds unfinished work, and a task in place needs one that holds none.
+    #[error("{} holds unfinished work, and a task in place needs a clean checkout: {}", checkout.display(), first(paths))]
+    Unclean {
+        /// The checkout.
+        checkout: PathBuf,
+        /// The paths.
+        paths: Vec<String>,
     },
     /// The git program cannot be started.
     #[error("the git program cannot be started: {source}")]
@@ -245,6 +257,12 @@ fn listed(conflicts: &[Conflict]) -> String {
     let more = conflicts.len().saturating_sub(named.len());
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     format!("{}{more}", named.join(", "))
+}
+
+/// The first twenty of these paths, and how many more there are.
+fn first(paths: &[String]) -> String {
+    let more = if paths.len() > 20 { format!(" and {} more", paths.len() - 20) } else { String::new() };
+    format!("{}{more}", paths.iter().take(20).cloned().collect::<Vec<_>>().join(", "))
 }
 
 /// A commit that may be missing, in words.

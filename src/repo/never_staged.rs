@@ -52,13 +52,19 @@ impl NeverStaged {
     }
 
     /// Where the state directory lies below `root`, if it does.
-    fn state_below<'a>(&'a self, root: &Path) -> Option<&'a Path> {
+    pub(super) fn state_below<'a>(&'a self, root: &Path) -> Option<&'a Path> {
         let below = self.state_dir.as_ref()?.strip_prefix(root).ok()?;
         (!below.as_os_str().is_empty()).then_some(below)
     }
 
     /// Why each of these untracked paths is never staged, of those that are not.
-    fn sort(&self, git: &Git, root: &Path, store: &dyn Store, untracked: &[PathBuf]) -> Result<Vec<LeftOut>, Error> {
+    pub(super) fn sort(
+        &self,
+        git: &Git,
+        root: &Path,
+        store: &dyn Store,
+        untracked: &[PathBuf],
+    ) -> Result<Vec<LeftOut>, Error> {
         let mut left = Vec::new();
         let mut links = Vec::new();
         for path in untracked {
@@ -179,9 +185,9 @@ fn excluded_directories(git: &Git, root: &Path, links: &[&PathBuf]) -> Result<Ve
         entries.push(0);
     }
     git.call(["update-index", "-z", "--index-info"]).index(Some(&index)).input(entries).run()?;
-    let mut from = std::ffi::OsString::from("--exclude-from=");
-    from.push(excludes::write(scratch.path())?);
-    let call = git.call(["ls-files", "-z", "--cached", "--ignored", "--exclude-standard"]).args([from]);
+    let call = git
+        .call(["ls-files", "-z", "--cached", "--ignored", "--exclude-standard"])
+        .args([excludes::option(scratch.path())?]);
     let ignored = paths(call.index(Some(&index)).limit(LONG).parts()?);
     let excluded = |link: &PathBuf| {
         let within = link.join(WITHIN);

@@ -2,7 +2,7 @@
 
 use std::{
     collections::BTreeSet,
-    ffi::{OsStr, OsString},
+    ffi::OsStr,
     os::unix::ffi::OsStrExt,
     path::{Path, PathBuf},
 };
@@ -46,11 +46,9 @@ impl Staging<'_> {
     /// Paths whose files differ from the index, or look as if they did, and untracked ones; one look at all files.
     pub(super) fn changes(&self) -> Result<Changes, Error> {
         let scratch = scratch()?;
-        let mut from = OsString::from("--exclude-from=");
-        from.push(excludes::write(scratch.path())?);
         let call = self.git.call(["ls-files", "-z", "-t", "--modified", "--deleted", "--others", "--exclude-standard"]);
         let mut changes = Changes::default();
-        for part in call.args([from]).index(self.index).limit(LONG).parts()? {
+        for part in call.args([excludes::option(scratch.path())?]).index(self.index).limit(LONG).parts()? {
             // a letter, a blank, a path; what is deleted is told as modified too
             let Some((mark, path)) = part.split_first_chunk::<2>() else { continue };
             let path = PathBuf::from(OsStr::from_bytes(path));

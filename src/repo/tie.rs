@@ -1,11 +1,17 @@
-//! What ties a worktree's directory to its branch: its `.git` file, and HEAD in its entry. A command can have written
-//! either, so both are compared before use and put back.
+//! What ties a worktree's directory to its branch: its `.git` file, its entry in the repository, and HEAD in that. A
+//! command can have written any of them, so they are compared before use and put back.
 
-use std::{fs, io::Write, os::unix::fs::PermissionsExt, sync::PoisonError};
+use std::{
+    fs,
+    io::Write,
+    os::unix::fs::PermissionsExt,
+    path::{Path, PathBuf},
+    sync::PoisonError,
+};
 
 use super::{
-    Error, Worktree, io_error,
-    worktree::{read_file, read_line, remove_tree},
+    Error, TaskBranch, Worktree, io_error,
+    worktree::{read_file, read_line, reason, remove_tree},
 };
 use crate::domain::checkout::Isolation;
 
@@ -21,7 +27,7 @@ impl Worktree {
         }
         let reference = format!("refs/heads/{}", self.branch().name);
         if self.symbolic_head()?.as_ref() != Some(&reference) {
-            self.git()?.call(["symbolic-ref", "HEAD", &reference]).run()?;
+            self.put_head_back(&reference)?;
             changed = true;
             self.repaired("HEAD");
         }
@@ -50,23 +56,31 @@ impl Worktree {
 
     /// The `.git` file of a directory of its own.
     fn verify_tie(&self) -> Result<bool, Error> {
+        if self.git_dir().symlink_metadata().is_err() {
+            self.remake_entry()?;
+            self.repaired("entry");
+        }
         let file = self.path().join(".git");
         let expected = format!("gitdir: {}\n", self.git_dir().display());
         if read_file(&file).as_ref() != Some(&expected) {
             if file.is_dir() && !file.is_symlink() {
                 remove_tree(&file)?;
             }
-            let put = || -> std::io::Result<()> {
-                let mut new = tempfile::NamedTempFile::new_in(self.path())?;
-                new.write_all(expected.as_bytes())?;
-                new.as_file().set_permissions(fs::Permissions::from_mode(0o644))?;
-                new.persist(&file)?;
-                Ok(())
-            };
-            put().map_err(io_error("put back", &file))?;
+            replace_file(&file, &expected)?;
             return Ok(true);
         }
         Ok(false)
+    }
+
+    /// The entry in the repository, where it is gone. Its index is made again when it is needed.
+    fn remake_entry(&self) -> Result<(), Error> {
+        let entry = self.git_dir();
+        fs::create_dir_all(entry).map_err(io_error("make", entry))?;
+        // locked before it is one, so that no git prunes it; what names the directory comes last
+        replace_file(&entry.join("locked"), &format!("{}\n", reason(self.branch().task)))?;
+        replace_file(&entry.join("commondir"), "../..\n")?;
+        replace_file(&entry.join("HEAD"), &format!("ref: refs/heads/{}\n", self.branch().name))?;
+        replace_file(&entry.join("gitdir"), &format!("{}\n", self.path().join(".git").display()))
     }
 
     /// The ref that its HEAD stands for; none where that cannot be read, as after a command's work.
@@ -77,4 +91,30 @@ impl Worktree {
         }
         self.store().symbolic_head()
     }
+}
+
+/// Where the entry of a directory was that has none any more, and stands: what is in it may be work.
+pub(super) fn lost_entry(branch: &TaskBranch) -> Option<PathBuf> {
+    let entry = tied_to(branch).filter(|entry| entry.symlink_metadata().is_err())?;
+    let all = branch.checkout.common_dir().join("worktrees");
+    (branch.checkout.formats().refs_in_files && entry.parent() == Some(&all)).then_some(entry)
+}
+
+/// The entry that the directory says is its own.
+pub(super) fn tied_to(branch: &TaskBranch) -> Option<PathBuf> {
+    read_line(&branch.path.join(".git"))?.strip_prefix("gitdir: ").map(PathBuf::from)
+}
+
+/// Makes a file of git's hold this text, whole or not at all, durably.
+pub(super) fn replace_file(path: &Path, text: &str) -> Result<(), Error> {
+    let put = || -> std::io::Result<()> {
+        let mut new = tempfile::NamedTempFile::new_in(path.parent().unwrap_or(Path::new(".")))?;
+        new.write_all(text.as_bytes())?;
+        // as git makes them
+        new.as_file().set_permissions(fs::Permissions::from_mode(0o644))?;
+        new.as_file().sync_all()?;
+        new.persist(path)?;
+        Ok(())
+    };
+    put().map_err(io_error("write", path))
 }

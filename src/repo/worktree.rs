@@ -4,7 +4,7 @@ use std::{
     collections::BTreeSet,
     ffi::OsStr,
     fs,
-    io::{ErrorKind, Write},
+    io::ErrorKind,
     os::unix::{ffi::OsStrExt, fs::PermissionsExt},
     path::{Path, PathBuf},
     sync::{Arc, Mutex},
@@ -17,15 +17,18 @@ use super::{
     branch::TaskBranch,
     git::{Git, LONG},
     io_error,
+    persons::Notes,
     seen::Memory,
     snapshot::is_snapshot_of,
     staging::{paths, shown},
     store::Store,
+    tie::{lost_entry, replace_file, tied_to},
 };
 use crate::{
     domain::{
         checkout::Isolation,
         id::{CommitId, TaskId},
+        repository::RepositoryChange,
     },
     log::crash,
 };
@@ -60,6 +63,8 @@ pub struct Worktree {
     git_dir: PathBuf,
     pub(super) memory: Memory,
     pub(super) repairs: Arc<Mutex<BTreeSet<&'static str>>>,
+    pub(super) notes: Notes,
+    pub(super) changes: Arc<Mutex<Vec<RepositoryChange>>>,
 }
 
 impl Worktree {
@@ -90,22 +95,14 @@ impl Worktree {
 
     /// Marks a worktree that was made again as one that stands: from now on what is in it may be somebody's work.
     pub fn stands(&self) -> Result<(), Error> {
-        let lock = self.git_dir.join("locked");
-        let put = || -> std::io::Result<()> {
-            let mut new = tempfile::NamedTempFile::new_in(&self.git_dir)?;
-            writeln!(new, "{}", reason(self.branch.task))?;
-            new.as_file().sync_all()?;
-            new.persist(&lock)?;
-            Ok(())
-        };
-        put().map_err(io_error("write", &lock))
+        replace_file(&self.git_dir.join("locked"), &format!("{}\n", reason(self.branch.task)))
     }
 
     /// Finds the worktree again; none if it is gone, or was made again by half. Its git files are put back where something
     /// changed them, and locks that a killed git left in it are removed, so nothing of this task's may be at work in it.
     pub fn open(checkout: &Checkout, spec: &WorktreeSpec) -> Result<Option<Self>, Error> {
         let branch = TaskBranch::new(checkout, spec)?;
-        let Some(entry) = Entry::find(&branch)? else { return Ok(None) };
+        let Some(entry) = Entry::find(&branch)?.or_else(|| lost_entry(&branch)) else { return Ok(None) };
         let half_made = read_line(&entry.join("locked")) == Some(unfinished(branch.task));
         if half_made || !branch.path.symlink_metadata().is_ok_and(|found| found.is_dir()) {
             return Ok(None);
@@ -121,7 +118,14 @@ impl Worktree {
     }
 
     fn at(branch: TaskBranch, git_dir: PathBuf) -> Self {
-        Self { branch, git_dir, repairs: Arc::default(), memory: Memory::default() }
+        Self {
+            branch,
+            git_dir,
+            memory: Memory::default(),
+            repairs: Arc::default(),
+            notes: Notes::default(),
+            changes: Arc::default(),
+        }
     }
 
     /// Its directory.
@@ -148,14 +152,19 @@ impl Worktree {
 
     /// The paths whose files differ from those of `commit`, sorted; ignored ones and artefacts don't count.
     pub fn changed_since(&self, commit: &CommitId) -> Result<Vec<String>, Error> {
+        Ok(self.changed_paths(commit)?.iter().map(|path| shown(path)).collect())
+    }
+
+    /// The same as paths.
+    pub(super) fn changed_paths(&self, commit: &CommitId) -> Result<Vec<PathBuf>, Error> {
         self.verify()?;
         let git = self.git()?;
         self.plain_index(&git, commit)?;
         let call = git.call(["diff", "-z", "--name-only", "--no-ext-diff", "--no-textconv", "--no-renames"]);
         let call = call.args(["--ignore-submodules=all", commit.0.as_str(), "--"]);
         let mut changed = paths(call.limit(LONG).parts()?);
+        changed.retain(|path| !self.kept_out().is_some_and(|kept_out| path.starts_with(kept_out)));
         changed.extend(self.changes(&git, None)?.untracked);
-        let mut changed: Vec<_> = changed.iter().map(|path| shown(path)).collect();
         changed.sort_unstable();
         changed.dedup();
         Ok(changed)
@@ -247,7 +256,7 @@ pub(super) fn registered(common_dir: &Path) -> Result<Vec<TaskWorktree>, Error> 
 }
 
 /// The words that a task's worktree is locked with.
-fn reason(task: TaskId) -> String {
+pub(super) fn reason(task: TaskId) -> String {
     format!("nisse {task}")
 }
 
@@ -303,7 +312,7 @@ fn add_once(branch: &TaskBranch, reason: &str, options: &[&str], start: &str) ->
             let worktree = Worktree::at(branch.clone(), git_dir);
             worktree.verify()?;
             // as git was configured to make them
-            let _ = worktree.take_repairs();
+            let _ = (worktree.take_repairs(), worktree.take_changes());
             Ok(worktree)
         }
         None => Err(Error::Unreadable { action: "worktree".to_owned(), answer: "it made no entry".to_owned() }),
@@ -392,9 +401,7 @@ pub(super) fn remove(branch: &TaskBranch) -> Result<(), Error> {
 /// Whether a directory without an entry is empty, or was a worktree of this repository.
 fn is_left_over(branch: &TaskBranch) -> bool {
     let empty = fs::read_dir(&branch.path).is_ok_and(|mut listing| listing.next().is_none());
-    let tie = read_line(&branch.path.join(".git"));
-    let tied = tie.and_then(|line| line.strip_prefix("gitdir: ").map(PathBuf::from));
-    empty || tied.is_some_and(|to| to.starts_with(branch.checkout.common_dir().join("worktrees")))
+    empty || tied_to(branch).is_some_and(|to| to.starts_with(branch.checkout.common_dir().join("worktrees")))
 }
 
 /// A small file's text; none if there is no such regular file (to read a pipe would take for ever).
@@ -408,7 +415,7 @@ pub(super) fn read_line(path: &Path) -> Option<String> {
     read_file(path)?.lines().next().map(str::to_owned)
 }
 
-fn remove_file(path: &Path) -> Result<(), Error> {
+pub(super) fn remove_file(path: &Path) -> Result<(), Error> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != ErrorKind::NotFound => Err(io_error("remove", path)(error)),
         Ok(()) | Err(_) => Ok(()),

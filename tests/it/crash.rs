@@ -15,10 +15,7 @@ use std::{
     sync::atomic::{AtomicBool, Ordering},
 };
 
-use nisse::{
-    log::{Access, Log, crash::POINTS},
-    repo::IN_PLACE_REFS,
-};
+use nisse::log::{Access, Log, crash::POINTS};
 use serde_json::{Value, json};
 
 use crate::support::{Fingerprint, Run, Script, Step, TestEnvironment, Wire};
@@ -129,8 +126,6 @@ impl End {
         let refs = git(&["for-each-ref", "--format=%(refname) %(tree) %(subject)"]);
         let counted = |line: &str| {
             let name = line.split(' ').next().unwrap();
-            // what says that a task works in place holds the index, byte for byte, with its times
-            let line = if name.starts_with(IN_PLACE_REFS) { name } else { line };
             format!("{line} {}\n", git(&["rev-list", "--count", name]))
         };
         let log = Log::open(&env.state(), Access::Read).unwrap();
@@ -139,6 +134,17 @@ impl End {
             let outcome = task.outcome().map(|outcome| outcome.word());
             format!("{} {outcome:?}, {} pending\n", task.id, task.pending_intents().count())
         };
+        // what is kept must be named, also by whoever goes on
+        let unnamed = |task: nisse::domain::task::Task| {
+            let found = git(&["for-each-ref", "--format=%(refname)", &format!("refs/nisse/found/{}", task.id)]);
+            let is_told = |name: &&str| task.changes.iter().any(|change| change.kept() == Some(*name));
+            let ours = |name: &&str| ["branch", "head"].iter().any(|what| name.ends_with(what));
+            let aside: Vec<_> = task.kept_aside.iter().flat_map(|(_, paths)| paths).collect();
+            format!("{aside:?} is told; ")
+                + &found.lines().filter(ours).filter(|name| !is_told(name)).collect::<String>()
+        };
+        let tasks_again = log.iter().flat_map(|log| log.tasks().unwrap().into_iter().map(|id| log.task(id).unwrap()));
+        let unnamed: String = tasks_again.map(unnamed).collect();
         let list = |place: &str| {
             let entries = std::fs::read_dir(env.state().join(place)).into_iter().flatten();
             let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
@@ -155,6 +161,7 @@ impl End {
             ("directories", list("worktrees")),
             ("locks", list("locks")),
             ("tasks", tasks.map(outcome).collect()),
+            ("what is kept", unnamed),
         ]);
         Self { files: Fingerprint::of(env.checkout.path()), said }
     }

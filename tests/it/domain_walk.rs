@@ -25,6 +25,7 @@ use nisse::{
 };
 use proptest::prelude::*;
 
+mod answers;
 mod table;
 
 const TASK: TaskId = TaskId(uuid::Uuid::from_u128(7));
@@ -164,8 +165,8 @@ fn candidates(task: &Task, dice: &mut Dice<'_>) -> Vec<EventKind> {
         IntentKind::Squash { from: commit(1), to: commit(2) },
         IntentKind::Discard { tip: commit(3), end: End::Failed, cause: "why".to_owned() },
         IntentKind::CleanUp,
-        IntentKind::CheckoutSwitch { way: Way::There, kept: commit(6), snapshot: commit(9) },
-        IntentKind::CheckoutSwitch { way: back, kept: commit(6), snapshot: commit(9) },
+        IntentKind::CheckoutSwitch { way: Way::There, snapshot: commit(9) },
+        IntentKind::CheckoutSwitch { way: back, snapshot: commit(9) },
         IntentKind::Apply {
             plan: commit(6),
             before: commit(7),
@@ -242,7 +243,11 @@ fn candidates(task: &Task, dice: &mut Dice<'_>) -> Vec<EventKind> {
         },
         EventKind::TurnEnded { turn },
         EventKind::LeftOut { paths: vec!["x.log".to_owned()] },
+        EventKind::FilesChanged { paths: vec!["a.txt".to_owned()] },
         EventKind::WorktreeRepaired { what: vec!["HEAD".to_owned()] },
+        EventKind::UncommittableMade { paths: vec!["app/".to_owned()] },
+        EventKind::KeptAside { paths: vec!["app/".to_owned()], place: "/kept".to_owned() },
+        EventKind::RepositoryChanged { changes: answers::changes((dice.below(2) == 0).then(|| commit(3))) },
         EventKind::Recovered { cause: "c".to_owned(), checkpoint: (dice.below(3) == 0).then(|| commit(5)) },
         EventKind::GateAnswered { answer: dice.pick(&[Answer::Rollback, Answer::Keep, Answer::Keep, Answer::Drop]) },
         EventKind::TaskPaused { pause: dice.pick(&[Pause::Gated, Pause::Stopped]), cause: "c".to_owned() },
@@ -282,6 +287,9 @@ fn walk(choices: &[u8]) -> Vec<Event> {
                     | EventKind::Recovered { .. }
                     | EventKind::LeftOut { .. }
                     | EventKind::WorktreeRepaired { .. }
+                    | EventKind::RepositoryChanged { .. }
+                    | EventKind::UncommittableMade { .. }
+                    | EventKind::KeptAside { .. }
                     | EventKind::GateAnswered { .. }
             )
         };

@@ -18,7 +18,21 @@ pub(crate) fn cut_in_a_command_with(wire: Wire, isolation: &str) -> (TestEnviron
 }
 
 /// The same with this command, in that isolation.
-fn cut_in(wire: Wire, isolation: &str, line: &str) -> (TestEnvironment, Value, tempfile::TempDir) {
+pub(crate) fn cut_in(wire: Wire, isolation: &str, line: &str) -> (TestEnvironment, Value, tempfile::TempDir) {
+    let (env, scratch) = killed_in(wire, isolation, line, |_| ());
+    let gated = env.run(&["resume", "--json"]).ends(6, "gated");
+    assert_eq!(gated["answers"], json!(["rollback", "keep", "drop"]));
+    assert!(gated["cause"].as_str().unwrap().contains("echo half"), "the command is shown: {gated}");
+    (env, gated, scratch)
+}
+
+/// A task whose process was killed while this command ran, in a world that is prepared so.
+pub(crate) fn killed_in(
+    wire: Wire,
+    isolation: &str,
+    line: &str,
+    prepare: impl FnOnce(&TestEnvironment),
+) -> (TestEnvironment, tempfile::TempDir) {
     let scratch = tempfile::tempdir().unwrap();
     let began = scratch.path().join("began");
     let line = format!("{line}; : > {}; sleep 600", began.display());
@@ -32,14 +46,12 @@ fn cut_in(wire: Wire, isolation: &str, line: &str) -> (TestEnvironment, Value, t
         // HEAD goes away and comes back, which its reflog tells
         env.person_will_change(".git/logs/HEAD");
     }
+    prepare(&env);
     let running = env.start(&["delegate", "--json", "--isolation", isolation, "Do it."]);
     assert!(wait_until(Duration::from_mins(2), || began.exists()), "the command did not begin");
     running.signal(Signal::KILL);
     env.finish(running);
-    let gated = env.run(&["resume", "--json"]).ends(6, "gated");
-    assert_eq!(gated["answers"], json!(["rollback", "keep", "drop"]));
-    assert!(gated["cause"].as_str().unwrap().contains("echo half"), "the command is shown: {gated}");
-    (env, gated, scratch)
+    (env, scratch)
 }
 
 #[test]

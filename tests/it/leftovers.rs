@@ -137,9 +137,12 @@ fn a_discard_that_failed_is_carried_out_when_it_can_be() {
     let result = env.delegate(&[], "Make b.txt.").ends(3, "failed");
     let branch = result["branch"].as_str().expect("it still stands");
     assert_eq!(listed(&env, &[]), [one("task", branch, "dead")]);
-    assert_eq!(listed(&env, &["--fix"]), [one("task", branch, "dead")], "it cannot be done yet");
+    assert_eq!(listed(&env, &["--fix"]), [one("task", branch, "kept")], "it cannot be done yet");
+    let told = env.run(&["doctor", "--fix"]).stdout;
+    assert!(told.contains("could not be carried out: the discard failed") && !told.contains("removed: task"), "{told}");
     env.checkout.git(&["worktree", "remove", "--force", elsewhere.to_str().unwrap()]);
-    assert_eq!(listed(&env, &["--fix"]), []);
+    assert_eq!(listed(&env, &["--fix"]), [one("task", branch, "removed")]);
+    assert_eq!(listed(&env, &[]), []);
     assert!(!env.checkout.has_ref(&format!("refs/heads/{branch}")));
     assert!(env.checkout.has_ref(&format!("refs/nisse/discarded/{}", result["task"].as_str().unwrap())));
 }

@@ -167,7 +167,11 @@ impl Teller {
             | EventKind::CheckRan { .. }
             | EventKind::TurnEnded { .. }
             | EventKind::GateAnswered { .. }
+            | EventKind::FilesChanged { .. }
             | EventKind::WorktreeRepaired { .. }
+            | EventKind::RepositoryChanged { .. }
+            | EventKind::UncommittableMade { .. }
+            | EventKind::KeptAside { .. }
             | EventKind::LeftOut { .. }
             | EventKind::Recovered { .. } => {
                 let lines = story::lines(event).iter().map(|line| plain(line)).collect();

@@ -198,7 +198,11 @@ fn told(event: &Event) -> Vec<String> {
         | EventKind::ContextEvicted { .. }
         | EventKind::SetupRan { .. }
         | EventKind::CheckRan { .. }
+        | EventKind::FilesChanged { .. }
         | EventKind::WorktreeRepaired { .. }
+        | EventKind::RepositoryChanged { .. }
+        | EventKind::UncommittableMade { .. }
+        | EventKind::KeptAside { .. }
         | EventKind::LeftOut { .. }
         | EventKind::Recovered { .. } => story::lines(event),
         EventKind::TaskStarted(_)

@@ -108,7 +108,11 @@ impl Status {
             | EventKind::ToolResult(_)
             | EventKind::EndingAccepted { .. }
             | EventKind::TurnEnded { .. }
+            | EventKind::FilesChanged { .. }
             | EventKind::WorktreeRepaired { .. }
+            | EventKind::RepositoryChanged { .. }
+            | EventKind::UncommittableMade { .. }
+            | EventKind::KeptAside { .. }
             | EventKind::LeftOut { .. }
             | EventKind::Recovered { .. } => {}
         }

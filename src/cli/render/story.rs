@@ -116,8 +116,16 @@ pub fn lines(event: &Event) -> Vec<String> {
         EventKind::Recovered { cause, .. } | EventKind::IntentSettled { cause: Some(cause), .. } => {
             vec![format!("looked: {cause}")]
         }
+        EventKind::FilesChanged { paths } => vec![format!("changed, and by no call: {}", paths.join(", "))],
         EventKind::WorktreeRepaired { what } => {
             vec![format!("something had changed the worktree's {}: put back", what.join(" and "))]
+        }
+        EventKind::RepositoryChanged { changes } => changes.iter().map(ToString::to_string).collect(),
+        EventKind::UncommittableMade { paths } => {
+            vec![format!("made, and no commit can hold it: {}", paths.join(", "))]
+        }
+        EventKind::KeptAside { paths, place } => {
+            vec![format!("no commit can hold {}; it is kept in {place}", paths.join(", "))]
         }
         EventKind::LeftOut { paths } => {
             vec![left_out(paths)]

@@ -44,7 +44,8 @@ pub(super) async fn look(
                 for id in owing {
                     carry_out(&opened, id).await?;
                 }
-                found = leftovers::look(&log, &checkout, keep, now_ms)?;
+                let left = leftovers::look(&log, &checkout, keep, now_ms)?;
+                found = leftovers::carried_out(&log, found, left);
             }
             found = leftovers::fix(&log, &checkout, found);
         }

@@ -20,6 +20,8 @@ pub(super) fn is_as_the_design_says(task: &Task, kind: &EventKind) {
     match kind {
         EventKind::RequestSent { request, turn, .. } => {
             assert!(open.is_none() && pending.is_empty() && task.request.is_none() && task.ended.is_none());
+            let discards = task.intents.iter().filter(|intent| matches!(intent.kind, IntentKind::Discard { .. }));
+            assert_eq!((discards.count(), task.gave_back()), (0, None), "its end is decided");
             assert_eq!((*request, *turn), (task.requests + 1, turns + 1));
         }
         EventKind::ReplyReceived { turn, reply, .. } => {
@@ -87,6 +89,10 @@ pub(super) fn is_as_the_design_says(task: &Task, kind: &EventKind) {
         EventKind::LeftOut { .. } => {
             assert!(task.left_out.is_none() && task.ready.is_some() && task.ended.is_none() && pending.is_empty());
             assert!(open.is_none() && task.request.is_none() && task.paused.is_none());
+        }
+        EventKind::FilesChanged { .. } => assert!(open.is_some() && pending.is_empty() && task.paused.is_none()),
+        EventKind::RepositoryChanged { .. } | EventKind::UncommittableMade { .. } | EventKind::KeptAside { .. } => {
+            assert!(task.paused.is_none() && task.request.is_none());
         }
         EventKind::WorktreeRepaired { .. } => {
             assert!(task.ended.is_none() && task.paused.is_none() && task.request.is_none());

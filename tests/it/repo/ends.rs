@@ -66,7 +66,7 @@ fn a_discard_goes_on_from_wherever_it_was_left() {
             fs::remove_dir_all(g.root.join(".git/worktrees")).unwrap();
         }),
         ("only the entry gone", |g, _| fs::remove_dir_all(g.root.join(".git/worktrees")).unwrap()),
-        ("all done", |_, w| w.discard(&w.tip().unwrap().unwrap()).unwrap()),
+        ("all done", |_, w| drop(w.discard(&w.tip().unwrap().unwrap()).unwrap())),
     ];
     for (what, before) in halves {
         let ground = Ground::new();
@@ -86,19 +86,23 @@ fn a_discard_goes_on_from_wherever_it_was_left() {
 }
 
 #[test]
-fn a_discard_leaves_a_branch_alone_that_is_elsewhere() {
+fn a_discard_keeps_what_a_moved_branch_holds_and_leaves_alone_what_is_checked_out_elsewhere() {
     let ground = Ground::new();
     let (worktree, snapshot) = ground.begin();
     put(worktree.path(), "new.txt", "new\n");
     let tip = checkpoint(&worktree, 1, &snapshot.commit, None).unwrap().unwrap();
-    assert!(matches!(worktree.discard(&snapshot.commit), Err(Error::BranchMoved { .. })));
-    assert!(worktree.is_clean_at(&tip).unwrap());
-
     worktree.remove_worktree().unwrap();
     ground.git(&["checkout", "-q", worktree.branch().name()]);
     let error = worktree.discard(&tip).unwrap_err();
     assert!(matches!(&error, Error::Foreign { .. }), "{error}");
     assert_eq!(ground.rev("HEAD").as_deref(), Some(&*tip.0));
+
+    // the task was at the snapshot when it ended
+    ground.git(&["checkout", "-q", "main"]);
+    let kept = worktree.discard(&snapshot.commit).unwrap().expect("a ref that keeps what was found");
+    assert_eq!(ground.rev(&kept).as_deref(), Some(&*tip.0));
+    assert_eq!(worktree.tip().unwrap(), None);
+    assert_eq!(worktree.discard(&snapshot.commit).unwrap(), None, "done again");
 }
 
 #[test]

@@ -7,6 +7,7 @@ mod ground;
 mod kinds;
 mod leaves;
 mod looks;
+mod older;
 mod packs;
 mod races;
 mod refused;

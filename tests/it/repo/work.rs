@@ -248,7 +248,19 @@ fn a_worktree_is_found_again_or_made_again() {
     let again = Worktree::recreate(&checkout, &spec).unwrap();
     assert_eq!((files(again.path()), again.tip().unwrap()), (held.clone(), Some(made.clone())));
 
+    // its entry is made again, and what was in it is still there
+    put(again.path(), "new.txt", "in no commit\n");
     fs::remove_dir_all(ground.root.join(".git/worktrees")).unwrap();
+    let found = Worktree::open(&checkout, &spec).unwrap().unwrap();
+    assert_eq!(
+        (found.take_repairs(), found.changed_since(&made).unwrap()),
+        (vec!["entry".to_owned()], vec!["new.txt".to_owned()])
+    );
+    ground.git(&["worktree", "prune", "--expire=now"]);
+    assert!(ground.git(&["worktree", "list", "--porcelain"]).contains("locked"));
+
+    fs::remove_dir_all(ground.root.join(".git/worktrees")).unwrap();
+    fs::remove_dir_all(found.path()).unwrap();
     assert!(Worktree::open(&checkout, &spec).unwrap().is_none());
     let again = Worktree::recreate(&checkout, &spec).unwrap();
     assert_eq!((files(again.path()), again.tip().unwrap()), (held, Some(made)));

@@ -1,0 +1,253 @@
+//! What a command of a task did to the repository beside its files, and what became of it.
+
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::id::CommitId;
+
+/// Something in the repository that is not as it was before a command of the task, or as the task needs it. It need not be
+/// the command's doing: its person may have been at work at the same time.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum RepositoryChange {
+    /// The task's branch was elsewhere, and was put back.
+    BranchMoved {
+        /// The branch.
+        branch: String,
+        /// Where it was; none if it was gone.
+        found: Option<CommitId>,
+        /// The ref under which that is kept; none if the branch was gone.
+        kept: Option<String>,
+    },
+    /// HEAD of the task's worktree was not on the task's branch, and was put back.
+    HeadMoved {
+        /// The commit that it was at; none if that could not be read.
+        found: Option<CommitId>,
+        /// The branch that it was on; none if it was detached.
+        branch: Option<String>,
+        /// The ref under which the commit is kept; none if the task's branch holds it anyway.
+        kept: Option<String>,
+    },
+    /// What git had left half done in the task's worktree was ended: its state files are gone, the files are as they were.
+    OperationEnded {
+        /// `a rebase`, `a merge`.
+        operation: String,
+        /// The ref under which changes are kept that git had put aside for its end; none if there were none.
+        kept: Option<String>,
+    },
+    /// A commit that was found so is kept; that it was, is not told yet.
+    Kept {
+        /// The commit.
+        found: CommitId,
+        /// The ref.
+        kept: String,
+    },
+    /// A branch, a tag, or another ref of the person's was gone, and was put back.
+    RefRestored {
+        /// Its full name.
+        name: String,
+        /// Where it was.
+        at: CommitId,
+    },
+    /// The same of one that could not be put back.
+    RefGone {
+        /// Its full name.
+        name: String,
+        /// Where it was.
+        at: CommitId,
+        /// The ref under which that is kept.
+        kept: String,
+    },
+    /// A ref of the person's is elsewhere, and was left there.
+    RefMoved {
+        /// Its full name.
+        name: String,
+        /// Where it was.
+        from: CommitId,
+        /// Where it is.
+        to: CommitId,
+        /// The ref under which the old place is kept; none if the new one holds it.
+        kept: Option<String>,
+    },
+    /// Refs are new, and were left.
+    RefsAdded {
+        /// Their full names.
+        names: Vec<String>,
+    },
+    /// Refs that say where another repository's are were added, moved or removed, and were left so.
+    RemoteRefsChanged {
+        /// Their full names.
+        names: Vec<String>,
+    },
+    /// Entries of the stash were gone, and were put back.
+    StashRestored {
+        /// Their words, newest first.
+        entries: Vec<String>,
+    },
+    /// Entries of the stash are new, and were left.
+    StashAdded {
+        /// Their words, newest first.
+        entries: Vec<String>,
+    },
+    /// Special files that could not be taken to another file system went with the tree.
+    NotKept {
+        /// Their paths.
+        paths: Vec<String>,
+    },
+    /// A configuration file of the repository is another one, and was left so.
+    ConfigurationChanged {
+        /// Its path.
+        file: String,
+    },
+}
+
+/// How many names one sentence holds.
+const NAMED: usize = 10;
+
+impl RepositoryChange {
+    /// Whether a model made commits or moved between branches where nisse does that.
+    #[must_use]
+    pub fn is_of_branch(&self) -> bool {
+        match self {
+            Self::BranchMoved { .. } | Self::HeadMoved { .. } | Self::OperationEnded { .. } | Self::Kept { .. } => true,
+            Self::RefRestored { .. }
+            | Self::RefGone { .. }
+            | Self::RefMoved { .. }
+            | Self::RefsAdded { .. }
+            | Self::RemoteRefsChanged { .. }
+            | Self::StashRestored { .. }
+            | Self::StashAdded { .. }
+            | Self::NotKept { .. }
+            | Self::ConfigurationChanged { .. } => false,
+        }
+    }
+
+    /// Whether something of the person's was put back, which the model has to know.
+    #[must_use]
+    pub fn is_put_back(&self) -> bool {
+        match self {
+            Self::RefRestored { .. } | Self::RefGone { .. } | Self::StashRestored { .. } => true,
+            Self::BranchMoved { .. }
+            | Self::HeadMoved { .. }
+            | Self::OperationEnded { .. }
+            | Self::Kept { .. }
+            | Self::RefMoved { .. }
+            | Self::RefsAdded { .. }
+            | Self::RemoteRefsChanged { .. }
+            | Self::StashAdded { .. }
+            | Self::NotKept { .. }
+            | Self::ConfigurationChanged { .. } => false,
+        }
+    }
+
+    /// The ref under which something is kept.
+    #[must_use]
+    pub fn kept(&self) -> Option<&str> {
+        match self {
+            Self::BranchMoved { kept, .. } | Self::HeadMoved { kept, .. } | Self::OperationEnded { kept, .. } => {
+                kept.as_deref()
+            }
+            Self::RefMoved { kept, .. } => kept.as_deref(),
+            Self::Kept { kept, .. } | Self::RefGone { kept, .. } => Some(kept),
+            Self::RefRestored { .. }
+            | Self::RefsAdded { .. }
+            | Self::RemoteRefsChanged { .. }
+            | Self::StashRestored { .. }
+            | Self::StashAdded { .. }
+            | Self::NotKept { .. }
+            | Self::ConfigurationChanged { .. } => None,
+        }
+    }
+}
+
+impl fmt::Display for RepositoryChange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::BranchMoved { branch, found, kept } => {
+                match found {
+                    Some(found) => write!(f, "the branch {branch} had been moved to {}", found.short())?,
+                    None => write!(f, "the branch {branch} had been deleted")?,
+                }
+                f.write_str("; it is back where the task had it")?;
+                kept_at(f, kept.as_deref())
+            }
+            Self::HeadMoved { found, branch, kept } => {
+                f.write_str("HEAD of the worktree had been moved")?;
+                match (branch, found) {
+                    (Some(branch), _) => write!(f, " to {branch}")?,
+                    (None, Some(found)) => write!(f, " to {}", found.short())?,
+                    (None, None) => {}
+                }
+                f.write_str("; it is back on the task's branch")?;
+                kept_at(f, kept.as_deref())
+            }
+            Self::OperationEnded { operation, kept } => {
+                write!(f, "{operation} was left half done in the worktree, and was ended with the files as they are")?;
+                kept_at(f, kept.as_deref())
+            }
+            Self::Kept { found, kept } => {
+                write!(
+                    f,
+                    "branch or HEAD of the worktree had been moved; {} was found there, and is kept at {kept}",
+                    found.short()
+                )
+            }
+            Self::RefRestored { name, at } => {
+                write!(f, "{} was gone after a command, and is back at {}", plain(name), at.short())
+            }
+            Self::RefGone { name, at, kept } => {
+                write!(
+                    f,
+                    "{} was gone after a command, and could not be put back; {} is kept at {kept}",
+                    plain(name),
+                    at.short()
+                )
+            }
+            Self::RefMoved { name, from, to, kept } => {
+                write!(
+                    f,
+                    "{} was moved from {} to {} while a command ran, and was left there; `git update-ref {name} {from}` \
+                     takes it back",
+                    plain(name),
+                    from.short(),
+                    to.short()
+                )?;
+                kept_at(f, kept.as_deref())
+            }
+            Self::RefsAdded { names } => write!(f, "new since a command ran: {}", listed(names)),
+            Self::RemoteRefsChanged { names } => {
+                write!(f, "remote-tracking branches that changed while a command ran: {}", listed(names))
+            }
+            Self::StashRestored { entries } => {
+                write!(f, "entries of the stash were gone after a command, and are back: {}", entries.join(", "))
+            }
+            Self::StashAdded { entries } => {
+                write!(f, "entries of the stash that are new since a command ran: {}", entries.join(", "))
+            }
+            Self::NotKept { paths } => {
+                write!(f, "special files that no commit can hold are gone: {}", paths.join(", "))
+            }
+            Self::ConfigurationChanged { file } => write!(f, "{file} was changed while a command ran, and was left so"),
+        }
+    }
+}
+
+/// A ref's name as people say it.
+fn plain(name: &str) -> String {
+    match name.strip_prefix("refs/heads/") {
+        Some(branch) => format!("the branch {branch}"),
+        None => name.strip_prefix("refs/tags/").map_or_else(|| name.to_owned(), |tag| format!("the tag {tag}")),
+    }
+}
+
+/// The first of these refs, as people say them, and how many more there are.
+fn listed(names: &[String]) -> String {
+    let more = if names.len() > NAMED { format!(" and {} more", names.len() - NAMED) } else { String::new() };
+    format!("{}{more}", names.iter().take(NAMED).map(|name| plain(name)).collect::<Vec<_>>().join(", "))
+}
+
+fn kept_at(f: &mut fmt::Formatter<'_>, kept: Option<&str>) -> fmt::Result {
+    kept.map_or(Ok(()), |kept| write!(f, "; what was found there is kept at {kept}"))
+}
