@@ -24,7 +24,7 @@ use crate::{
 };
 
 /// Does what the call asks for and answers it.
-pub(super) async fn act(journal: &mut Journal, env: &Env<'_>, id: &CallId) -> Result<(), Error> {
+pub(super) async fn act(journal: &mut Journal, env: &mut Env<'_>, id: &CallId) -> Result<(), Error> {
     let task = journal.task();
     let Some(call) = task.unanswered().filter(|call| call.id == *id).cloned() else {
         return Err(Error::Bug("a call was to be answered that waits for no answer"));
@@ -75,6 +75,14 @@ async fn edit(journal: &mut Journal, env: &Env<'_>, id: &CallId, asked: &Edit, r
         let seen = &journal.task().seen;
         tools::plan_edit(asked, env.host, rules, &|path| seen.get(path).cloned()).await?
     };
+    // after it was read, so that what was read is what the checkpoint holds
+    if let Some(path) = tools::edited_path(asked, env.host, rules).await? {
+        let (worktree, head) = (env.worktree()?, head(journal.task())?);
+        let same = worktree.looks_same_at(&path, &head);
+        if !same && found_changed(journal, worktree.differs_from(&head)?)? {
+            return Ok(());
+        }
+    }
     let edit = match planned {
         Ok(edit) => edit,
         Err(refusal) => return env.answer(journal, id, Answered::new(ResultStatus::Refused, refusal)),
@@ -126,7 +134,23 @@ pub(super) fn finish_edit(
     Ok(())
 }
 
-async fn run(journal: &mut Journal, env: &Env<'_>, id: &CallId, asked: &RunCommand) -> Result<(), Error> {
+/// Whether files differ that no call of the task changed. Then that is recorded, and recovery comes next, which asks.
+pub(super) fn found_changed(journal: &mut Journal, paths: Vec<String>) -> Result<bool, Error> {
+    let any = !paths.is_empty();
+    if any {
+        journal.push(EventKind::FilesChanged { paths })?;
+    }
+    Ok(any)
+}
+
+async fn run(journal: &mut Journal, env: &mut Env<'_>, id: &CallId, asked: &RunCommand) -> Result<(), Error> {
+    let found = match env.found.take() {
+        Some(found) => found,
+        None => env.worktree()?.differs_from(&head(journal.task())?)?,
+    };
+    if found_changed(journal, found)? {
+        return Ok(());
+    }
     let started = &journal.task().started;
     let most = Duration::from_millis(started.command_time_ms).min(time_left(journal));
     let command = asked.on_host(most, &started.pass_env);

@@ -42,7 +42,7 @@ pub(super) fn standing(task: &Task, checkout: &Checkout) -> Result<Option<Worktr
     let spec = place::spec(task, &head(task)?);
     Ok(match spec.isolation {
         Isolation::Worktree => Worktree::open(checkout, &spec)?,
-        Isolation::InPlace => Worktree::open_in_place(checkout, &spec, &switch::kept(task)?)?,
+        Isolation::InPlace => Worktree::open_in_place(checkout, &spec)?,
     })
 }
 
@@ -53,14 +53,14 @@ pub(super) async fn roll_call_back(
     intent: IntentId,
     call: &CallId,
 ) -> Result<(), Error> {
-    let TakenBack::Done(kept) = take_back(journal, env).await? else { return Ok(()) };
+    let TakenBack::Done(told) = take_back(journal, env).await? else { return Ok(()) };
     let text = "Interrupted: how this ended was not recorded, and it is not known how far it came. The person decided \
                 that the files go back to what they were before it. Nothing of it is left in the tracked files.";
     env.answer(journal, call, Answered::new(ResultStatus::Failed, text))?;
     abandoned(journal, intent, "rolled back, as the person decided")?;
-    if let Some(kept) = kept {
+    if let Some(told) = told {
         // the answer has had its effect by now
-        let cause = format!("the files are as before the call; what was there is kept at {kept}");
+        let cause = format!("the files are as before the call; {told}");
         journal.push(EventKind::Recovered { cause, checkpoint: None })?;
     }
     Ok(())
@@ -97,13 +97,14 @@ pub(super) fn give_call_up(journal: &mut Journal, env: &Env<'_>, intent: IntentI
         let head = head(task)?;
         let at = place::branch(task, env, &head)?.beyond(&head)?.unwrap_or(head);
         // on another branch there is nothing of it
-        if let Some(here) = Worktree::open_in_place(env.checkout, &place::spec(task, &at), &switch::kept(task)?)?
+        if let Some(here) = Worktree::open_in_place(env.checkout, &place::spec(task, &at))?
             && let Some(kept) = here.keep_found(&at, seq, at_ms)?
         {
             crash::point("drop.kept");
-            here.restore(&at)?;
-            cause =
-                format!("the task was given up; what was in the checkout beyond its last checkpoint is kept at {kept}");
+            let torn = switch::torn(&here.restore(&at)?).map_or_else(String::new, |torn| format!("; {torn}"));
+            cause = format!(
+                "the task was given up; what was in the checkout beyond its last checkpoint is kept at {kept}{torn}"
+            );
         }
     }
     abandoned(journal, intent, &cause)
@@ -111,10 +112,10 @@ pub(super) fn give_call_up(journal: &mut Journal, env: &Env<'_>, intent: IntentI
 
 /// Makes branch and worktree what the log says, where no call is open.
 pub(super) async fn roll_back(journal: &mut Journal, env: &mut Env<'_>) -> Result<(), Error> {
-    let TakenBack::Done(kept) = take_back(journal, env).await? else { return Ok(()) };
-    let cause = kept.map_or_else(
+    let TakenBack::Done(told) = take_back(journal, env).await? else { return Ok(()) };
+    let cause = told.map_or_else(
         || "branch and worktree are as the log says".to_owned(),
-        |kept| format!("branch and worktree are as the log says again; what was there is kept at {kept}"),
+        |told| format!("branch and worktree are as the log says again; {told}"),
     );
     journal.push(EventKind::Recovered { cause, checkpoint: None })?;
     Ok(())
@@ -160,7 +161,7 @@ pub fn beyond(task: &Task, checkout: &Checkout, at_ms: u64) -> Result<Option<(Co
 
 /// What came of going back to the last checkpoint.
 enum TakenBack {
-    /// It is done; what was there is kept under this ref, if anything was.
+    /// It is done; what is to be known of it, if anything is: where what was there is kept.
     Done(Option<String>),
     /// It could not be: the log says why the task rests.
     Rests,
@@ -195,9 +196,11 @@ async fn take_back(journal: &mut Journal, env: &mut Env<'_>) -> Result<TakenBack
         (again, elsewhere.then_some(kept_at))
     };
     uncommittable::move_out(journal, &worktree, Which::All)?;
-    worktree.restore(&head)?;
+    let torn = switch::torn(&worktree.restore(&head)?);
+    let kept = kept.map(|kept| format!("what was there is kept at {kept}"));
+    let told: Vec<_> = kept.into_iter().chain(torn).collect();
     record_repairs(journal, &worktree)?;
     crash::point("roll_back.restored");
     env.worktree = Some(worktree);
-    Ok(TakenBack::Done(kept))
+    Ok(TakenBack::Done((!told.is_empty()).then(|| told.join("; "))))
 }

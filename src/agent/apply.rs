@@ -3,18 +3,25 @@
 //! Each step is an intent in the task's log, opened before anything is touched; a step that a dead process left is gone
 //! on with by whoever comes next. What is brought is the task's part: never the snapshot of unfinished work.
 
-use super::{Error, act, settle};
+mod step;
+
+use std::collections::BTreeSet;
+
+use super::{Error, act};
 use crate::{
     domain::{
-        apply::{Advance, Landing, Manner, Standing},
+        apply::{Landing, Manner, Standing},
         event::EventKind,
         id::{CommitId, IntentId},
         intent::{IntentKind, Status},
-        task::{Ready, Task},
+        task::Task,
     },
     log::{Journal, crash},
-    repo::{self, Checkout, Plan, PlanRequest, Way},
+    repo::{self, Carried, Checkout, Way},
 };
+
+pub use step::{Seen, There};
+use step::{Step, next_step};
 
 const TAKEN_BACK: &str = "taken back, as the person decided";
 
@@ -27,65 +34,94 @@ pub enum Brought {
     FastForward,
     /// So many commits of the person's hold it.
     Commits(usize),
-    /// It is in the checkout already.
-    Already,
+    /// It is in the checkout already, as was seen.
+    Already(There),
+}
+
+/// What came of it, and what the person should know.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Report {
+    /// What came of it.
+    pub brought: Brought,
+    /// In sentences.
+    pub notices: Vec<String>,
 }
 
 /// Brings the work home, or goes on with it.
-pub fn apply(journal: &mut Journal, checkout: &Checkout, manner: Manner) -> Result<Brought, Error> {
+pub fn apply(journal: &mut Journal, checkout: &Checkout, manner: Manner) -> Result<Report, Error> {
     let mut any = false;
+    let mut notices = Vec::new();
     loop {
-        let next = match journal.task().standing() {
-            Standing::Begun(id) | Standing::PuttingBack(id) => Some(id),
+        let standing = journal.task().standing();
+        let next = match standing {
+            Standing::Begun(id) | Standing::PuttingBack(id) => id,
+            // done a moment ago
+            Standing::Applied { advanced, .. } if any => {
+                return Ok(Report { brought: if advanced { Brought::FastForward } else { Brought::Files }, notices });
+            }
             Standing::Apart | Standing::Uncommitted { .. } | Standing::Committed { .. } | Standing::Applied { .. } => {
-                next_step(journal, checkout, manner)?.map(|step| act::open(journal, step)).transpose()?
+                match next_step(journal.task(), checkout, manner, journal.clock().civil_ms(), any)? {
+                    Step::Do(kind, more) => {
+                        notices.extend(more);
+                        act::open(journal, *kind)?
+                    }
+                    Step::There(there) => {
+                        notices.extend(there.notices.iter().cloned());
+                        let brought = match (journal.task().standing(), any) {
+                            (Standing::Committed { commits, .. }, true) => Brought::Commits(commits),
+                            (
+                                Standing::Apart
+                                | Standing::Begun(_)
+                                | Standing::PuttingBack(_)
+                                | Standing::Uncommitted { .. }
+                                | Standing::Committed { .. }
+                                | Standing::Applied { .. },
+                                _,
+                            ) => Brought::Already(there),
+                        };
+                        return Ok(Report { brought, notices });
+                    }
+                }
             }
         };
-        let Some(id) = next else { return Ok(brought(journal.task(), any)) };
         any = true;
         crash::point("apply.opened");
-        go_on(journal, checkout, id)?;
+        notices.extend(go_on(journal, checkout, next)?);
     }
 }
 
-/// What has been reached; `any` tells whether anything was done for it now.
-fn brought(task: &Task, any: bool) -> Brought {
+/// Where the work is, if nothing is to be done for it; looked at without a word in the log.
+pub fn already(task: &Task, checkout: &Checkout, manner: Manner, at_ms: u64) -> Result<Option<There>, Error> {
     match task.standing() {
-        _ if !any => Brought::Already,
-        Standing::Applied { advanced: true, .. } => Brought::FastForward,
-        Standing::Committed { commits, .. } => Brought::Commits(commits),
-        Standing::Apart
-        | Standing::Begun(_)
-        | Standing::PuttingBack(_)
-        | Standing::Uncommitted { .. }
-        | Standing::Applied { .. } => Brought::Files,
-    }
-}
-
-/// What is still to be done, where nothing is half done; none if the checkout has it all.
-fn next_step(journal: &Journal, checkout: &Checkout, manner: Manner) -> Result<Option<IntentKind>, Error> {
-    let (ready, head) = part(journal.task())?;
-    match journal.task().standing() {
-        Standing::Apart if checkout.holds(&head)? => Ok(None),
-        Standing::Apart => first_step(journal, checkout, manner, &ready, &head),
-        // committed by hand in the meantime
-        Standing::Uncommitted { plan, .. } if checkout.committed(&plan)? => Ok(None),
-        Standing::Uncommitted { plan, of, manner } => {
-            landing(journal.task(), checkout, plan, of, manner).map(|landing| Some(IntentKind::Land(landing)))
-        }
-        Standing::Committed { of, manner: Manner::Each, .. } => {
-            let chain = checkout.chain(&of, &head)?;
-            planned(journal, checkout, Manner::Each, &chain, None)
-        }
-        Standing::Begun(_) | Standing::PuttingBack(_) | Standing::Committed { .. } | Standing::Applied { .. } => {
-            Ok(None)
+        Standing::Begun(_) | Standing::PuttingBack(_) => Ok(None),
+        Standing::Apart | Standing::Uncommitted { .. } | Standing::Committed { .. } | Standing::Applied { .. } => {
+            Ok(match next_step(task, checkout, manner, at_ms, false)? {
+                Step::There(there) => Some(there),
+                Step::Do(..) => None,
+            })
         }
     }
 }
 
-/// Takes back what was brought and is not committed. Gives the paths that were left alone, because they are no longer as
-/// they were brought; none if nothing can be taken back.
-pub fn put_back(journal: &mut Journal, checkout: &Checkout) -> Result<Option<Vec<String>>, Error> {
+/// What came of taking back.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum PutBack {
+    /// Nothing of the task's is in the checkout that could be taken back: why.
+    Nothing(&'static str),
+    /// It was taken back, as far as it could be.
+    Done {
+        /// What was moved, and what was left.
+        carried: Carried,
+        /// The paths that stay, because the person has committed them.
+        committed: Vec<String>,
+    },
+}
+
+const COMMITTED: &str = "its work is committed here";
+const NOT_HERE: &str = "it is not applied here";
+
+/// Takes back what was brought and is not committed.
+pub fn put_back(journal: &mut Journal, checkout: &Checkout) -> Result<PutBack, Error> {
     let plan = match journal.task().standing() {
         Standing::PuttingBack(id) => match journal.task().intent(id).map(|intent| &intent.kind) {
             Some(IntentKind::PutBack { plan }) => plan.clone(),
@@ -97,7 +133,7 @@ pub fn put_back(journal: &mut Journal, checkout: &Checkout) -> Result<Option<Vec
             {
                 // it came to its end after all
                 go_on(journal, checkout, id)?;
-                return Ok(None);
+                return Ok(PutBack::Nothing(COMMITTED));
             }
             Some(IntentKind::Apply { plan, .. }) => plan,
             Some(IntentKind::Land(Landing { plan, merge, parent, .. })) => {
@@ -111,16 +147,28 @@ pub fn put_back(journal: &mut Journal, checkout: &Checkout) -> Result<Option<Vec
                 }
                 if journal.task().intent(id).is_some_and(|landing| landing.status == Status::Settled) {
                     // it was made after all
-                    return Ok(None);
+                    return Ok(PutBack::Nothing(COMMITTED));
                 }
                 crash::point("put_back.unlanded");
-                let Some(plan) = plan else { return Ok(Some(Vec::new())) };
+                let Some(plan) = plan else {
+                    return Ok(PutBack::Done { carried: Carried::default(), committed: Vec::new() });
+                };
                 plan
             }
             Some(_) | None => return Err(Error::Bug("what was begun cannot be taken back")),
         },
-        Standing::Uncommitted { plan, .. } | Standing::Applied { plan, advanced: false } => plan,
-        Standing::Apart | Standing::Committed { .. } | Standing::Applied { .. } => return Ok(None),
+        Standing::Uncommitted { plan, .. } | Standing::Applied { plan, advanced: false } => {
+            let files = checkout.plan_files(&plan)?;
+            let committed = committed(journal.task(), checkout, &plan)?;
+            if files.brought.iter().chain(&files.changed).all(|path| committed.contains(path)) {
+                return Ok(PutBack::Nothing(if committed.is_empty() { NOT_HERE } else { COMMITTED }));
+            }
+            plan
+        }
+        Standing::Committed { .. } | Standing::Applied { advanced: true, .. } => {
+            return Ok(PutBack::Nothing(COMMITTED));
+        }
+        Standing::Apart => return Ok(PutBack::Nothing(NOT_HERE)),
     };
     let id = match journal.task().standing() {
         Standing::PuttingBack(id) => id,
@@ -131,11 +179,12 @@ pub fn put_back(journal: &mut Journal, checkout: &Checkout) -> Result<Option<Vec
         | Standing::Applied { .. } => act::open(journal, IntentKind::PutBack { plan: plan.clone() })?,
     };
     crash::point("put_back.opened");
-    take_back(journal, checkout, id, &plan).map(Some)
+    take_back(journal, checkout, id, &plan)
 }
 
 /// Does what an intent stands for; done already, or by half, it does the rest.
-pub(super) fn go_on(journal: &mut Journal, checkout: &Checkout, id: IntentId) -> Result<(), Error> {
+/// Gives what the person should know.
+pub(super) fn go_on(journal: &mut Journal, checkout: &Checkout, id: IntentId) -> Result<Vec<String>, Error> {
     // the taking back of what was begun comes first
     let id = match journal.task().standing() {
         Standing::PuttingBack(back) => back,
@@ -147,11 +196,12 @@ pub(super) fn go_on(journal: &mut Journal, checkout: &Checkout, id: IntentId) ->
     };
     let task = journal.task();
     let (task_id, first) = (task.id, is_first(task));
+    let mut notices = Vec::new();
     match task.intent(id).map(|intent| intent.kind.clone()) {
         Some(IntentKind::Apply { plan, before, advance, .. }) => {
             checkout.hold_plan(task_id, &plan, first.then_some(&before))?;
             crash::point("apply.held");
-            checkout.carry(task_id, &plan, Way::Forth)?;
+            notices = checkout.carry(task_id, &plan, Way::Forth, &BTreeSet::new())?.notices;
             if let Some(advance) = advance {
                 checkout.advance(&advance)?;
             }
@@ -161,7 +211,8 @@ pub(super) fn go_on(journal: &mut Journal, checkout: &Checkout, id: IntentId) ->
                 Ok(_) => {}
                 // the person has committed something else meanwhile: it is made on top of that
                 Err(repo::Error::HeadMoved { .. }) => {
-                    return abandon(journal, id, "HEAD is elsewhere by now, and the commit was not made");
+                    abandon(journal, id, "HEAD is elsewhere by now, and the commit was not made")?;
+                    return Ok(notices);
                 }
                 Err(error @ repo::Error::NotCommitted { .. }) => {
                     abandon(journal, id, &error.to_string())?;
@@ -171,116 +222,15 @@ pub(super) fn go_on(journal: &mut Journal, checkout: &Checkout, id: IntentId) ->
             }
         }
         Some(IntentKind::PutBack { plan }) => {
-            return take_back(journal, checkout, id, &plan).map(drop);
+            take_back(journal, checkout, id, &plan)?;
+            return Ok(notices);
         }
         Some(_) | None => return Err(Error::Bug("an intent was to be gone on with that brings nothing home")),
     }
     crash::point("apply.done");
     journal.push(EventKind::IntentSettled { intent: id, cause: None })?;
     journal.commit()?;
-    Ok(())
-}
-
-/// What comes first; none if the checkout has it all.
-fn first_step(
-    journal: &Journal,
-    checkout: &Checkout,
-    manner: Manner,
-    ready: &Ready,
-    head: &CommitId,
-) -> Result<Option<IntentKind>, Error> {
-    let chain = match manner {
-        Manner::Each => checkout.chain(&ready.snapshot, head)?,
-        Manner::Files | Manner::Squash | Manner::Merge => vec![ready.snapshot.clone(), head.clone()],
-    };
-    if manner == Manner::Merge {
-        return merge(journal, checkout, ready, head, &chain).map(Some);
-    }
-    let advance = if manner == Manner::Files { fast_forward(checkout, ready, head)? } else { None };
-    planned(journal, checkout, manner, &chain, advance)
-}
-
-/// The intent that brings the first commit of a chain.
-fn planned(
-    journal: &Journal,
-    checkout: &Checkout,
-    manner: Manner,
-    chain: &[CommitId],
-    advance: Option<Advance>,
-) -> Result<Option<IntentKind>, Error> {
-    let to_commit = manner != Manner::Files;
-    // a commit that changes nothing here is passed over
-    for at in 0..chain.len() {
-        let plan = checkout.plan(&request(journal, chain.get(at..).unwrap_or_default(), to_commit))?;
-        if let (Some(Plan { commit: plan, before, .. }), Some(of)) = (plan, chain.get(at + 1)) {
-            return Ok(Some(IntentKind::Apply { plan, of: of.clone(), before, manner, advance }));
-        }
-    }
-    Ok(None)
-}
-
-fn request<'a>(journal: &Journal, commits: &'a [CommitId], to_commit: bool) -> PlanRequest<'a> {
-    let task = journal.task();
-    let (at_ms, max_untracked) = (journal.clock().civil_ms(), task.started.max_untracked);
-    PlanRequest { task: task.id, commits, to_commit, at_ms, max_untracked }
-}
-
-/// A branch that can simply go on to the task's head: it is where the task began, and nothing of the person's is in
-/// between.
-fn fast_forward(checkout: &Checkout, ready: &Ready, head: &CommitId) -> Result<Option<Advance>, Error> {
-    let here = checkout.base()?;
-    let at_start = !ready.dirty && here.commit.as_ref() == Some(&ready.snapshot);
-    Ok(match (here.branch, here.commit) {
-        (Some(branch), Some(from)) if at_start && checkout.own_paths()?.is_empty() => {
-            Some(Advance { branch, from, to: head.clone() })
-        }
-        (Some(_) | None, Some(_) | None) => None,
-    })
-}
-
-/// A merge is git's; that nothing stands against it is seen before.
-fn merge(
-    journal: &Journal,
-    checkout: &Checkout,
-    ready: &Ready,
-    head: &CommitId,
-    chain: &[CommitId],
-) -> Result<IntentKind, Error> {
-    let refused = |why: &str| repo::Error::Refused { checkout: checkout.root().to_owned(), why: why.to_owned() };
-    if ready.dirty {
-        let why = "the task's branch holds your unfinished work as a commit, which a merge would bring in; \
-                   --squash and --commit bring the task's part alone";
-        return Err(refused(why).into());
-    }
-    if checkout.base()?.commit.is_none() {
-        return Err(refused("there is no commit yet that could be merged with").into());
-    }
-    if !checkout.own_paths()?.is_empty() {
-        let own = checkout.own_paths()?.into_iter();
-        let conflicts = own.map(|path| repo::Conflict { path, why: "a merge wants everything committed" }).collect();
-        return Err(repo::Error::Conflicts { conflicts }.into());
-    }
-    checkout.plan(&request(journal, chain, true))?;
-    Ok(IntentKind::Land(Landing {
-        parent: checkout.base()?.commit,
-        of: head.clone(),
-        plan: None,
-        merge: Some(head.clone()),
-        message: format!("Merge branch '{}'\n", journal.task().started.branch),
-        manner: Manner::Merge,
-    }))
-}
-
-/// The person's commit of a plan's files.
-fn landing(task: &Task, checkout: &Checkout, plan: CommitId, of: CommitId, manner: Manner) -> Result<Landing, Error> {
-    let message = match (manner, &task.handback) {
-        (Manner::Each, _) => checkout.message(&of)?,
-        (Manner::Files | Manner::Squash | Manner::Merge, Some(note)) => settle::message(task, note),
-        (Manner::Files | Manner::Squash | Manner::Merge, None) => {
-            return Err(Error::Bug("a task without a note was to be applied"));
-        }
-    };
-    Ok(Landing { parent: checkout.base()?.commit, of, plan: Some(plan), merge: None, message, manner })
+    Ok(notices)
 }
 
 /// Whether nothing of the task was brought before, since it was last put back.
@@ -289,13 +239,22 @@ fn is_first(task: &Task) -> bool {
     !since.into_iter().any(|one| matches!(one.kind, IntentKind::Land(_)) && one.status == Status::Settled)
 }
 
-/// Takes a plan back, and with it the application that was begun. Gives the paths that were left alone.
-fn take_back(journal: &mut Journal, checkout: &Checkout, id: IntentId, plan: &CommitId) -> Result<Vec<String>, Error> {
+/// The paths of a plan that the person has committed since it was made.
+fn committed(task: &Task, checkout: &Checkout, plan: &CommitId) -> Result<BTreeSet<std::path::PathBuf>, Error> {
+    let Some(before) = step::snapshot_of(task, plan) else {
+        return Err(Error::Bug("a plan was to be taken back that nobody made"));
+    };
+    Ok(checkout.committed_since(task.id, plan, &before)?)
+}
+
+/// Takes a plan back, and with it the application that was begun. What the person has committed stays.
+fn take_back(journal: &mut Journal, checkout: &Checkout, id: IntentId, plan: &CommitId) -> Result<PutBack, Error> {
     let begun = journal.task().pending_intents().find_map(|one| {
         let IntentKind::Apply { plan: of, advance, .. } = &one.kind else { return None };
         (of == plan).then(|| (one.id, advance.clone()))
     });
-    let left = checkout.carry(journal.task().id, plan, Way::Back)?;
+    let committed = committed(journal.task(), checkout, plan)?;
+    let carried = checkout.carry(journal.task().id, plan, Way::Back, &committed)?;
     if let Some((_, Some(advance))) = &begun {
         checkout.retreat(advance)?;
         crash::point("put_back.index");
@@ -306,19 +265,12 @@ fn take_back(journal: &mut Journal, checkout: &Checkout, id: IntentId, plan: &Co
     }
     journal.push(EventKind::IntentSettled { intent: id, cause: None })?;
     journal.commit()?;
-    Ok(left)
+    let committed = committed.iter().map(|path| path.to_string_lossy().into_owned()).collect();
+    Ok(PutBack::Done { carried, committed })
 }
 
 fn abandon(journal: &mut Journal, intent: IntentId, cause: &str) -> Result<(), Error> {
     journal.push(EventKind::IntentAbandoned { intent, cause: cause.to_owned() })?;
     journal.commit()?;
     Ok(())
-}
-
-/// The task's part: from its snapshot to its head.
-fn part(task: &Task) -> Result<(Ready, CommitId), Error> {
-    match (&task.ready, &task.head) {
-        (Some(ready), Some(head)) => Ok((ready.clone(), head.clone())),
-        (Some(_) | None, Some(_) | None) => Err(Error::Bug("a task was to be applied that has no tree")),
-    }
 }

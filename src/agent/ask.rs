@@ -1,23 +1,27 @@
 //! Asking the model: the intent to spend is durable before the request leaves, the reply whole or absent.
 
-use std::{fmt::Write as _, time::Duration};
+use std::{fmt::Write as _, pin::pin, time::Duration};
+
+use tokio::task::JoinHandle;
 
 use super::{
     Error,
     budget::{self, Fit},
-    env::{Env, time_left},
+    env::{Env, head, time_left},
 };
 use crate::{
     domain::{
         event::EventKind,
         message::Reply,
         outcome::Pause,
+        role::ToolName,
         task::Task,
         upstream::{Reaction, Trouble},
         window::STRONGER_EVICTIONS,
     },
     log::Journal,
     ports::llm,
+    repo,
 };
 
 /// Attempts for trouble of the transport or the upstream.
@@ -64,14 +68,35 @@ pub(super) async fn ask(journal: &mut Journal, env: &mut Env<'_>) -> Result<(), 
         max_output: request.max_output,
     })?;
     journal.commit()?;
-    match exchange(journal, env, &request).await {
+    let mut look = None;
+    let exchanged = exchange(journal, env, &request, &mut look).await;
+    let recorded = match exchanged {
         Ok(reply) => {
-            journal.push(EventKind::ReplyReceived { request: number, turn: request.turn, reply })?;
-            journal.commit()?;
+            let runs = reply.calls().any(|call| call.name == ToolName::RunCommand.as_str());
+            if runs && look.is_none() {
+                look = begin_look(journal, env)?;
+            }
+            let received = EventKind::ReplyReceived { request: number, turn: request.turn, reply };
+            journal.push(received).and_then(|()| journal.commit()).map_err(Error::from)
         }
-        Err(error) => failed(journal, env, number, &error)?,
-    }
-    Ok(())
+        Err(error) => failed(journal, env, number, &error),
+    };
+    // nothing else is done in the worktree before it is over; what it could not look at, the next call finds out
+    env.found = match look {
+        Some(look) => look.await.ok().and_then(Result::ok),
+        None => None,
+    };
+    recorded
+}
+
+/// A look at the tree that goes on beside what is done meanwhile.
+type Look = JoinHandle<Result<Vec<String>, repo::Error>>;
+
+/// Begins to look whether the tree is what the last checkpoint holds.
+fn begin_look(journal: &Journal, env: &Env<'_>) -> Result<Option<Look>, Error> {
+    let Some(worktree) = env.worktree.clone() else { return Ok(None) };
+    let head = head(journal.task())?;
+    Ok(Some(tokio::task::spawn_blocking(move || worktree.differs_from(&head))))
 }
 
 /// False if the person's stop came before the wait was over, which is shorter than what is left of the time cap.
@@ -86,14 +111,41 @@ async fn wait(journal: &Journal, env: &Env<'_>) -> bool {
     }
 }
 
-/// One attempt, ended by the person's stop and by the time cap.
-async fn exchange(journal: &Journal, env: &Env<'_>, request: &llm::Request) -> Result<Reply, llm::Error> {
+/// One attempt, ended by the person's stop and by the time cap. With the reply's first words a look at the tree begins: a
+/// command is to find it as the last call left it, and nothing waits for the look.
+async fn exchange(
+    journal: &Journal,
+    env: &Env<'_>,
+    request: &llm::Request,
+    look: &mut Option<Look>,
+) -> Result<Reply, llm::Error> {
     let ended =
         |trouble, message: &str| llm::Error { trouble, message: message.to_owned(), retry_after: None, usage: None };
-    tokio::select! {
-        reply = env.llm.ask(request, &env.deltas) => reply,
-        () = env.stop.wait() => Err(ended(Trouble::Stopped, "the request was dropped on request")),
-        () = tokio::time::sleep(time_left(journal)) => Err(ended(Trouble::Timeout, "the task's time cap ended the request")),
+    let (words, mut arriving) = tokio::sync::mpsc::unbounded_channel();
+    let mut attempt = pin!(async {
+        tokio::select! {
+            reply = env.llm.ask(request, &words) => reply,
+            () = env.stop.wait() => Err(ended(Trouble::Stopped, "the request was dropped on request")),
+            () = tokio::time::sleep(time_left(journal)) => Err(ended(Trouble::Timeout, "the task's time cap ended the request")),
+        }
+    });
+    loop {
+        tokio::select! {
+            biased;
+            Some(delta) = arriving.recv() => {
+                if look.is_none() {
+                    *look = begin_look(journal, env).ok().flatten();
+                }
+                // nobody may be watching
+                let _ = env.deltas.send(delta);
+            }
+            reply = &mut attempt => {
+                while let Ok(delta) = arriving.try_recv() {
+                    let _ = env.deltas.send(delta);
+                }
+                return reply;
+            }
+        }
     }
 }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::{
     Error, act,
     env::{Answered, Env, head, time_left},
-    repository,
+    place, repository, switch,
     uncommittable::{self, Which},
 };
 use crate::{
@@ -35,9 +35,13 @@ pub(super) async fn check(journal: &mut Journal, env: &Env<'_>, id: &CallId) -> 
         return env.answer(journal, id, Answered::new(ResultStatus::Done, "The work is handed back as not done."));
     }
     let head = head(task)?;
+    if act::found_changed(journal, env.worktree()?.differs_from(&head)?)? {
+        return Ok(());
+    }
     if let Some(refusal) = unchanged(journal, env, &head)? {
         return env.answer(journal, id, Answered::new(ResultStatus::Refused, refusal));
     }
+    let task = journal.task();
     let commands = task.started.checks.clone();
     if commands.is_empty() && task.made.is_empty() {
         return env.answer(journal, id, Answered::new(ResultStatus::Done, "Accepted."));
@@ -49,20 +53,22 @@ pub(super) async fn check(journal: &mut Journal, env: &Env<'_>, id: &CallId) -> 
         env.worktree()?.remove_empty_directories()?;
     }
     journal.commit()?;
-    // in a checkout, what differs before the checks may be the person's
-    let before = match journal.task().started.isolation {
-        Isolation::InPlace => env.worktree()?.hold(&head, 0)?,
-        Isolation::Worktree => None,
-    };
     let verdict = run_all(journal, env, id, &commands).await?;
-    uncommittable::move_out(journal, env.worktree()?, Which::All)?;
-    match before {
-        Some(before) => env.worktree()?.restore_held(&before, &head)?,
-        None => env.worktree()?.restore(&head)?,
-    }
+    take_back(journal, env, &head)?;
     env.answer(journal, id, verdict)?;
     journal.push(EventKind::IntentSettled { intent, cause: None })?;
     Ok(())
+}
+
+/// Takes away what the checks left.
+pub(super) fn take_back(journal: &mut Journal, env: &Env<'_>, head: &CommitId) -> Result<(), Error> {
+    uncommittable::move_out(journal, env.worktree()?, Which::All)?;
+    let at_ms = journal.clock().civil_ms();
+    let told = place::taken_back(journal.task(), at_ms, env.worktree()?, head, "check")?;
+    switch::record(
+        journal,
+        told.map(|told| format!("while the checks ran, they or somebody else changed files; {told}")),
+    )
 }
 
 /// The refusal of a claim of success on an unchanged tree.

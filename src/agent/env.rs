@@ -29,6 +29,9 @@ pub struct Env<'a> {
     pub checkout: &'a Checkout,
     /// The task's worktree, once it stands.
     pub worktree: Option<Worktree>,
+    /// The files that differed from the last checkpoint while the last reply arrived, where that was looked at, and until a
+    /// command has taken it.
+    pub found: Option<Vec<String>>,
     /// What was rendered for the model before.
     pub view: View,
     /// What must not be seen.

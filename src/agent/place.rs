@@ -5,7 +5,7 @@ use std::{path::PathBuf, time::Duration};
 use super::{
     Error,
     env::{Env, time_left},
-    repository,
+    repository, switch,
 };
 use crate::{
     domain::{checkout::Isolation, event::EventKind, globs::PathGlobs, id::CommitId, task::Task},
@@ -54,12 +54,14 @@ pub(super) async fn furnish(
 ) -> Result<Furnished, Error> {
     let started = &journal.task().started;
     let mut notices = Vec::new();
+    let mut fresh = started.setup.is_none();
     if started.isolation == Isolation::Worktree {
         notices.extend(worktree.fill_submodules(at)?);
         crash::point("prepare.submodules");
         let globs = started.copy.iter().map(|glob| PathGlobs::picking(glob)).collect::<Result<Vec<_>, _>>()?;
         let copied = worktree.copy_ignored(&globs)?;
         crash::point("prepare.copied");
+        fresh &= copied.is_empty();
         if !copied.is_empty() {
             notices.push(format!("copied, and not part of the branch: {}", copied.join(", ")));
         } else if !globs.is_empty() {
@@ -77,31 +79,38 @@ pub(super) async fn furnish(
         notices.extend(clear_up(journal.task(), journal.clock().civil_ms(), worktree, at)?);
         crash::point("prepare.setup");
     }
-    if journal.task().started.isolation == Isolation::Worktree {
-        worktree.set_aside()?;
-    }
+    worktree.set_aside(fresh)?;
     Ok(Furnished::Ready(notices))
 }
 
-/// Takes away what a setup left beside ignored files. In a checkout its person may have changed something meanwhile,
-/// and nobody can tell which is whose: all of it is kept, and this says where.
+/// Takes away what a setup left beside ignored files, and says what came of it in a checkout.
 pub(super) fn clear_up(task: &Task, at_ms: u64, worktree: &Worktree, at: &CommitId) -> Result<Option<String>, Error> {
     let changed = worktree.changed_since(at)?;
     if changed.is_empty() {
         return Ok(None);
     }
+    let kept = taken_back(task, at_ms, worktree, at, "setup")?;
+    let names = changed.iter().take(10).cloned().collect::<Vec<_>>().join(", ");
+    Ok(kept.map(|kept| format!("while the setup ran, it or somebody else changed {names}; {kept}")))
+}
+
+/// Makes the files of a worktree those of `at` again, after `what` ran. In a checkout nobody can tell what that left from
+/// what its person did meanwhile: all of it is kept, and this says where.
+pub(super) fn taken_back(
+    task: &Task,
+    at_ms: u64,
+    worktree: &Worktree,
+    at: &CommitId,
+    what: &str,
+) -> Result<Option<String>, Error> {
     let kept = match task.started.isolation {
-        Isolation::InPlace => worktree.keep_as("setup", at, at_ms)?,
+        Isolation::InPlace => worktree.keep_as(what, at, at_ms)?,
         Isolation::Worktree => None,
     };
-    worktree.restore(at)?;
-    let names = changed.iter().take(10).cloned().collect::<Vec<_>>().join(", ");
-    Ok(kept.map(|kept| {
-        format!(
-            "while the setup ran, it or somebody else changed {names}; that was taken back, and what was there is kept at \
-             {kept}"
-        )
-    }))
+    let torn = switch::torn(&worktree.restore(at)?);
+    let kept = kept.map(|kept| format!("that was taken back, and what was there is kept at {kept}"));
+    let told: Vec<_> = kept.into_iter().chain(torn).collect();
+    Ok((!told.is_empty()).then(|| told.join("; ")))
 }
 
 /// Runs the setup command and records how it went. False: the person asked to stop. A failure is an error: the task

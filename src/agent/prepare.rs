@@ -6,7 +6,7 @@ use std::path::Path;
 use super::{
     Error,
     env::Env,
-    place::{Furnished, clear_up, furnish, spec},
+    place::{Furnished, furnish, spec},
     switch,
 };
 use crate::{
@@ -22,12 +22,16 @@ pub(super) async fn prepare(journal: &mut Journal, env: &mut Env<'_>) -> Result<
     crash::point("prepare.begun");
     let task = journal.task();
     let started = &task.started;
-    let snapshot = env.checkout.snapshot(&SnapshotRequest {
+    let request = SnapshotRequest {
         task: task.id,
         base: &started.base,
         at_ms: task.intents.first().map_or(0, |own| own.at_ms),
         max_untracked: started.max_untracked,
-    })?;
+    };
+    let snapshot = match started.isolation {
+        Isolation::Worktree => env.checkout.snapshot(&request)?,
+        Isolation::InPlace => env.checkout.start_in_place(&request)?,
+    };
     crash::point("prepare.snapshot");
     let (worktree, switched) = match started.isolation {
         Isolation::Worktree => (Worktree::create(env.checkout, &spec(task, &snapshot.commit))?, None),
@@ -49,19 +53,11 @@ pub(super) async fn prepare(journal: &mut Journal, env: &mut Env<'_>) -> Result<
         Err(error) => {
             // in place, the person has the checkout back before they read why; else nothing is in their way
             if switched.is_some() && journal.task().ready.is_none() {
-                give_back(journal, env, &worktree, &snapshot)?;
+                switch::take_back(journal, env)?;
             }
             Err(error)
         }
     }
-}
-
-/// Gives a checkout back that did not become fit for work.
-fn give_back(journal: &mut Journal, env: &Env<'_>, worktree: &Worktree, snapshot: &Snapshot) -> Result<(), Error> {
-    if let Some(cause) = clear_up(journal.task(), journal.clock().civil_ms(), worktree, &snapshot.commit)? {
-        journal.push(EventKind::Recovered { cause, checkpoint: None })?;
-    }
-    switch::take_back(journal, env)
 }
 
 /// Makes the worktree fit for work and records that it stands.
@@ -77,7 +73,7 @@ async fn stand(
         Furnished::Ready(more) => notices.extend(more),
         Furnished::Stopped => {
             if switched.is_some() {
-                give_back(journal, env, worktree, snapshot)?;
+                switch::take_back(journal, env)?;
             }
             return Ok(());
         }

@@ -3,7 +3,7 @@
 //! Every verdict is either *clean* (it is known what happened, and on it goes) or a gate: a person must decide.
 
 use super::{
-    Error, act, answered, apply,
+    Error, act, answered, apply, check,
     env::{Env, head, record_repairs},
     place, repository, switch,
     uncommittable::{self, Which},
@@ -76,6 +76,7 @@ async fn recover_intent(journal: &mut Journal, env: &mut Env<'_>, intent: &Inten
             if !stands(journal, env).await? {
                 return Ok(());
             }
+            env.host.settle(path, before.as_ref(), after).await?;
             let now = current_hash(env, path).await?;
             if now.as_ref() == Some(after) {
                 act::finish_edit(journal, env, id, call, path, answer.clone())
@@ -101,12 +102,8 @@ async fn recover_intent(journal: &mut Journal, env: &mut Env<'_>, intent: &Inten
             if !stands(journal, env).await? {
                 return Ok(());
             }
-            // in place, what differs may be the person's
-            if journal.task().started.isolation == Isolation::Worktree {
-                let head = head(journal.task())?;
-                uncommittable::move_out(journal, env.worktree()?, Which::All)?;
-                env.worktree()?.restore(&head)?;
-            }
+            let head = head(journal.task())?;
+            check::take_back(journal, env, &head)?;
             abandoned(journal, id, "the check was cut off; it is run again")
         }
         IntentKind::Squash { from, to } if journal.task().given_up() => {
@@ -121,8 +118,8 @@ async fn recover_intent(journal: &mut Journal, env: &mut Env<'_>, intent: &Inten
             settled(journal, id, "the branch holds the one commit")
         }
         IntentKind::Discard { tip, .. } => discard(journal, env, id, Some("the branch is discarded"), tip),
-        IntentKind::CheckoutSwitch { way: Way::Back { .. }, kept, snapshot } => {
-            switch::give_back(journal, env, kept, snapshot)?;
+        IntentKind::CheckoutSwitch { way: Way::Back { .. }, snapshot } => {
+            switch::give_back(journal, env, snapshot)?;
             settled(journal, id, "the checkout is given back")
         }
         IntentKind::CleanUp => clean_up(journal, env, id, Some("the worktree is gone")),
@@ -133,7 +130,7 @@ async fn recover_intent(journal: &mut Journal, env: &mut Env<'_>, intent: &Inten
                     journal.push(EventKind::Recovered { cause, checkpoint: None })?;
                     Ok(())
                 }
-                other => other,
+                other => other.map(drop),
             }
         }
     }
@@ -243,7 +240,7 @@ async fn worktree(journal: &mut Journal, env: &mut Env<'_>) -> Result<(), Error>
     let changed = worktree.changed_since(&head)?;
     if !changed.is_empty() {
         let names = named(&changed);
-        let cause = format!("the worktree differs from the last checkpoint though no call was open: {names}");
+        let cause = format!("the worktree differs from the last checkpoint though no call changed it: {names}");
         return gate(journal, env, &cause);
     }
     journal
@@ -336,14 +333,23 @@ pub(super) async fn reopened(
     }
 }
 
-/// The checkout of a task that works in place; none, and a gate, if it is not on the task's branch.
+/// The checkout of a task that works in place; none, and a gate, if it is not on the task's branch, or not the task's.
 pub(super) fn in_place(journal: &mut Journal, env: &Env<'_>, spec: &WorktreeSpec) -> Result<Option<Worktree>, Error> {
-    let opened = Worktree::open_in_place(env.checkout, spec, &switch::kept(journal.task())?)?;
+    let opened = Worktree::open_in_place(env.checkout, spec)?;
     if opened.is_none() {
-        let cause = format!(
-            "the task works in place on {0}, and the checkout is not on it; `git switch {0}`, then resume",
-            spec.branch
-        );
+        let its_own = env.checkout.task_in_place()?.as_deref() == Some(&*spec.task.to_string());
+        let cause = if its_own {
+            format!(
+                "the task works in place on {0}, and the checkout is not on it; `git switch {0}`, then resume, or \
+                 `nisse drop {1}`",
+                spec.branch, spec.task
+            )
+        } else {
+            format!(
+                "the checkout is not the task's any more, or an older nisse began it there; `nisse drop {}` ends it",
+                spec.task
+            )
+        };
         gate(journal, env, &cause)?;
     }
     Ok(opened)

@@ -126,7 +126,13 @@ fn discard(journal: &mut Journal, env: &Env<'_>, end: &End, cause: &str) -> Resu
     if task.ready.is_none() {
         return clear_unready(journal, env);
     }
-    let tip = if task.given_up() { keep_all(journal, env)? } else { head(task)? };
+    let tip = if task.given_up() {
+        keep_all(journal, env)?
+    } else {
+        keep_what_no_call_made(journal, env)?;
+        head(journal.task())?
+    };
+    let task = journal.task();
     place::branch(task, env, &tip)?.forget_asked()?;
     let intent =
         act::open(journal, IntentKind::Discard { tip: tip.clone(), end: end.clone(), cause: cause.to_owned() })?;
@@ -147,6 +153,22 @@ fn clear_unready(journal: &mut Journal, env: &Env<'_>) -> Result<(), Error> {
     }
     crash::point("drop.cleared");
     Ok(())
+}
+
+/// What differs in the task's own worktree though no call changed it goes with that, so it is kept, and named. What
+/// cannot be looked at changes no outcome.
+fn keep_what_no_call_made(journal: &mut Journal, env: &Env<'_>) -> Result<(), Error> {
+    let task = journal.task();
+    let Some(worktree) = env.worktree.as_ref().filter(|_| task.started.isolation == Isolation::Worktree) else {
+        return Ok(());
+    };
+    let (head, at_ms) = (head(task)?, journal.clock().civil_ms());
+    let kept = worktree.differs_from(&head).and_then(|changed| {
+        let kept = if changed.is_empty() { None } else { worktree.keep_as("end", &head, at_ms)? };
+        Ok(kept.map(|kept| format!("changed in the worktree, and by no call: {}; kept at {kept}", changed.join(", "))))
+    });
+    let cause = kept.unwrap_or_else(|error| Some(one_line(&format!("the worktree could not be looked at: {error}"))));
+    switch::record(journal, cause)
 }
 
 /// The tip to be kept of a task that is given up: a checkpoint that the log does not name yet is part of it, and what

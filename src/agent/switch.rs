@@ -2,105 +2,123 @@
 //!
 //! Each way is an intent. Before `worktree_ready` a switch is taken back and made anew; after it, it is settled.
 
-use super::{Error, act, env::Env, place};
+use super::{
+    Error, act,
+    env::{Env, head},
+    place,
+};
 use crate::{
     domain::{
         checkout::Isolation,
         event::EventKind,
         id::{CommitId, IntentId},
-        intent::{IntentKind, Status, Way},
+        intent::{Intent, IntentKind, Status, Way},
         outcome::End,
         task::Task,
     },
     log::{Journal, crash},
-    repo::{Snapshot, Worktree},
+    repo::{self, GivenBack, Snapshot, Worktree},
 };
 
-/// Keeps what the checkout is, and puts it onto the task's branch. The intent is settled when the worktree is ready.
+/// Puts the checkout onto the task's branch. The intent is settled when the worktree is ready.
 pub(super) fn there(journal: &mut Journal, env: &Env<'_>, snapshot: &Snapshot) -> Result<(Worktree, IntentId), Error> {
-    env.checkout.refuse_in_place(Some(snapshot))?;
-    let task = journal.task();
-    let at_ms = task.intents.first().map_or(0, |own| own.at_ms);
-    let kept = env.checkout.keep(task.id, &task.started.base, &snapshot.commit, at_ms)?;
-    crash::point("switch.kept");
-    let kind = IntentKind::CheckoutSwitch { way: Way::There, kept: kept.clone(), snapshot: snapshot.commit.clone() };
+    let kind = IntentKind::CheckoutSwitch { way: Way::There, snapshot: snapshot.commit.clone() };
     let intent = act::open(journal, kind)?;
     crash::point("switch.opened");
     let spec = place::spec(journal.task(), &snapshot.commit);
-    Ok((Worktree::switch_there(env.checkout, &spec, &kept)?, intent))
+    Ok((Worktree::switch_there(env.checkout, &spec)?, intent))
 }
 
-/// Takes a switch back that was begun and is not settled; nothing if there is none.
+/// Takes a switch back that was begun and is not settled, with all that a setup left: before it nothing was unfinished.
 pub(super) fn take_back(journal: &mut Journal, env: &Env<'_>) -> Result<(), Error> {
-    let Some(there) = last(journal.task()).filter(|switch| switch.status == Status::Pending) else { return Ok(()) };
-    let Switch { id: intent, kept, snapshot, .. } = there;
-    place::branch(journal.task(), env, &snapshot)?.undo_switch(&kept, &snapshot)?;
-    journal.push(EventKind::IntentAbandoned { intent, cause: "the checkout was given back".to_owned() })?;
+    let Some((intent, snapshot)) = last(journal.task()).filter(|(intent, _)| intent.status == Status::Pending) else {
+        return Ok(());
+    };
+    let (id, snapshot) = (intent.id, snapshot.clone());
+    let branch = place::branch(journal.task(), env, &snapshot)?;
+    keep_unfinished(journal, env, &snapshot)?;
+    if let Some(here) = Worktree::open_in_place(env.checkout, &place::spec(journal.task(), &snapshot))? {
+        let cleared = place::clear_up(journal.task(), journal.clock().civil_ms(), &here, &snapshot)?;
+        record(journal, cleared)?;
+    }
+    let given = branch.undo_switch(&journal.task().started.base, &snapshot)?;
+    tell(journal, given)?;
+    journal.push(EventKind::IntentAbandoned { intent: id, cause: "the checkout was given back".to_owned() })?;
     journal.commit()?;
     Ok(())
 }
 
-/// Gives the checkout back, files, index and branch; nothing for a task that has none, or gave it back already.
+/// Gives the checkout back; nothing for a task that has none, or gave it back already.
 pub(super) fn back(journal: &mut Journal, env: &Env<'_>, end: &End, cause: &str) -> Result<(), Error> {
     let task = journal.task();
     if task.started.isolation != Isolation::InPlace || task.gave_back().is_some() || task.ready.is_none() {
         return Ok(());
     }
-    let Some(Switch { kept, snapshot, .. }) = last(task) else {
+    let Some((_, snapshot)) = last(task) else {
         return Err(Error::Bug("a task in place is to end that has no checkout"));
     };
+    let snapshot = snapshot.clone();
     let way = Way::Back { end: end.clone(), cause: cause.to_owned() };
-    let kind = IntentKind::CheckoutSwitch { way, kept: kept.clone(), snapshot: snapshot.clone() };
-    let intent = act::open(journal, kind)?;
+    let intent = act::open(journal, IntentKind::CheckoutSwitch { way, snapshot: snapshot.clone() })?;
     crash::point("back.opened");
-    give_back(journal, env, &kept, &snapshot)?;
+    give_back(journal, env, &snapshot)?;
     journal.push(EventKind::IntentSettled { intent, cause: None })?;
     Ok(())
 }
 
-/// Gives the checkout back, and records what somebody else changed there meanwhile.
-pub(super) fn give_back(
-    journal: &mut Journal,
-    env: &Env<'_>,
-    kept: &CommitId,
-    snapshot: &CommitId,
-) -> Result<(), Error> {
-    let by_others = place::branch(journal.task(), env, snapshot)?.switch_back(kept, snapshot)?;
-    if !by_others.paths.is_empty() {
-        let cause = format!(
-            "somebody else changed files meanwhile: {}; what the task did not touch is left as it is, and all of it is \
-             under {}",
-            by_others.paths.join(", "),
-            by_others.kept.join(", ")
+/// Gives the checkout back, and records what is to be known of it.
+pub(super) fn give_back(journal: &mut Journal, env: &Env<'_>, snapshot: &CommitId) -> Result<(), Error> {
+    keep_unfinished(journal, env, snapshot)?;
+    let task = journal.task();
+    let (tip, at_ms) = (head(task)?, journal.clock().civil_ms());
+    let given = place::branch(task, env, &tip)?.switch_back(&task.started.base, &tip, at_ms)?;
+    tell(journal, given)
+}
+
+/// A task of version 1 of the log may have begun in a checkout with unfinished work, which only giving it up gives back.
+fn keep_unfinished(journal: &mut Journal, env: &Env<'_>, snapshot: &CommitId) -> Result<(), Error> {
+    let task = journal.task();
+    let branch = place::branch(task, env, snapshot)?;
+    let Some(kept) = branch.keep_unfinished(&task.started.base, snapshot)? else { return Ok(()) };
+    if task.ready.is_none() && !task.given_up() {
+        let why = format!(
+            "the task was begun by an older nisse, in a checkout with unfinished work; `nisse drop {}` ends it",
+            task.id
         );
-        journal.push(EventKind::Recovered { cause, checkpoint: None })?;
+        return Err(repo::Error::Refused { checkout: env.checkout.root().to_owned(), why }.into());
     }
-    if let Some(kept) = by_others.unfinished {
+    let cause = format!("the unfinished work that was in the checkout before the task is kept at {kept}");
+    record(journal, Some(cause))
+}
+
+fn tell(journal: &mut Journal, given: GivenBack) -> Result<(), Error> {
+    if let Some(kept) = given.kept {
         let cause = format!(
-            "the checkout was taken off the task's branch by hand and holds something else by now; the unfinished work \
-             that was in it before the task is kept at {kept}"
+            "somebody else changed files of the task meanwhile: {}; what was in them is kept at {kept}",
+            given.changed.join(", ")
         );
+        record(journal, Some(cause))?;
+    }
+    record(journal, torn(&given.torn))
+}
+
+/// Says that files were torn apart from their other names.
+pub(super) fn torn(paths: &[String]) -> Option<String> {
+    (!paths.is_empty())
+        .then(|| format!("written anew, so no longer one file with their hard links: {}", paths.join(", ")))
+}
+
+/// Records something that is to be known, if there is something.
+pub(super) fn record(journal: &mut Journal, cause: Option<String>) -> Result<(), Error> {
+    if let Some(cause) = cause {
         journal.push(EventKind::Recovered { cause, checkpoint: None })?;
     }
     Ok(())
 }
 
-/// The commit that keeps what the checkout was, while a task has it.
-pub(super) fn kept(task: &Task) -> Result<CommitId, Error> {
-    last(task).map(|switch| switch.kept).ok_or(Error::Bug("a task in place was resumed that has no checkout"))
-}
-
-/// A switch of the checkout.
-struct Switch {
-    id: IntentId,
-    status: Status,
-    kept: CommitId,
-    snapshot: CommitId,
-}
-
-/// The last switch that was not taken back.
-fn last(task: &Task) -> Option<Switch> {
+/// The last switch that was not taken back, and where the task's branch began.
+fn last(task: &Task) -> Option<(&Intent, &CommitId)> {
     let intent = task.switched()?;
-    let (_, kept, snapshot) = intent.kind.switch()?;
-    Some(Switch { id: intent.id, status: intent.status, kept: kept.clone(), snapshot: snapshot.clone() })
+    let (_, snapshot) = intent.kind.switch()?;
+    Some((intent, snapshot))
 }

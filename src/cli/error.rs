@@ -150,6 +150,7 @@ fn kind(error: &commands::Error) -> (&'static str, u8) {
         commands::Error::Several(_) => ("several_tasks", GATED),
         commands::Error::Over { .. } => ("task_over", CONFIGURATION),
         commands::Error::NoDiff { .. } => ("no_diff", CONFIGURATION),
+        commands::Error::OtherCheckout { .. } => ("other_checkout", CONFIGURATION),
         commands::Error::NotHandedBack { .. } => ("not_handed_back", CONFIGURATION),
         commands::Error::NothingToPutBack { .. } => ("nothing_to_put_back", CONFIGURATION),
         commands::Error::NoQuestion { .. } => ("no_question", CONFIGURATION),
@@ -227,6 +228,7 @@ fn repo_kind(error: &repo::Error) -> (&'static str, u8) {
         repo::Error::Refused { .. } => ("repository_refused", ENVIRONMENT),
         repo::Error::NoGit { .. } | repo::Error::OldGit { .. } => ("no_git", ENVIRONMENT),
         repo::Error::NoSuchCommit { .. } => ("no_such_commit", CONFIGURATION),
+        repo::Error::Unclean { .. } => ("unclean_checkout", GATED),
         repo::Error::Conflicts { .. } => ("apply_conflict", GATED),
         repo::Error::Between { .. } | repo::Error::NotForward { .. } => ("apply_changed", GATED),
         repo::Error::NotCommitted { .. } => ("not_committed", GATED),
@@ -274,6 +276,7 @@ fn causes(error: &commands::Error) -> Vec<String> {
         | commands::Error::Several(_)
         | commands::Error::Over { .. }
         | commands::Error::NoDiff { .. }
+        | commands::Error::OtherCheckout { .. }
         | commands::Error::NotHandedBack { .. }
         | commands::Error::NothingToPutBack { .. }
         | commands::Error::NoQuestion { .. }

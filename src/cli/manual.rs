@@ -56,15 +56,23 @@ The result:
   changed, what is true now and what is next. `nisse apply` brings it home. A
   task that fails or reaches a cap leaves no branch; its commits stay under
   refs/nisse/discarded. Your checkout is never touched, save in place.
+  A branch of a checkout with unfinished work begins with a commit of that;
+  the result says of how many files. `nisse apply --commit` makes commits of
+  the task's part alone, --base HEAD begins without it. Untracked files that
+  files.deny names (.env, keys) are in no commit.
 
 Where it works:
   In a git worktree of its own, started from the checkout as it is; a folder
   of the state directory, or of worktree.dir. Files that git ignores are not
   in it: worktree.copy names some to copy (.env, node_modules), worktree.setup
   a command to run first (npm ci). --isolation in-place works in the checkout
-  itself, for checkouts made for the job: it goes onto the task's branch, and
-  branch, index and unfinished work come back when the task has ended, however
-  it ends. One task at a time can.
+  itself, for checkouts made for the job: one with unfinished work is refused
+  (6), for nothing of yours is to be lost. It goes onto the task's branch, and
+  back when the task has ended, however it ends. Files that git ignores stay
+  as the task left them. One task at a time can.
+
+  What you change there while a task works is yours: before the next command,
+  and before a file is written that you changed, the task waits for you (6).
 
 Checks:
   Run by nisse itself in the task's worktree, after the model says that it is
@@ -101,6 +109,11 @@ Decisions:
   --drop      the task is given up
   The model is told that its command was interrupted, and which it was.
 
+Where:
+  From anywhere in the repository that the task belongs to, a linked worktree
+  of it too; a task in place from its own checkout. A task of another
+  repository is named with its place, and nothing is done.
+
 Exit status:
   as for `nisse delegate`; 0 also if nothing was pending
 
@@ -112,24 +125,36 @@ pub(super) const APPLY: &str = "\
 What is brought:
   The task's own commits; never the commit that holds the unfinished work that
   your checkout had when the task began. A file that you changed too is
-  merged, if the changes do not touch each other.
+  merged, if the changes do not touch each other. A file that you save in the
+  moment in which it is written stops it, and what you saved stays.
+
+Where:
+  In the checkout that the task was begun in, and only from there: a task of
+  another repository or worktree is named with its place, and nothing is done.
+  `nisse -C PATH apply TASK` is the way. Whether the work is there already is
+  seen by HEAD and the files: after a reset, a stash or a switch it comes
+  again. What files alone do not say (a submodule's commit) is told.
 
 Commits:
   --commit, --squash and --merge make commits as your own git does: your name,
-  your hooks, your signature. A hook or a signature that refuses leaves the
+  your hooks, your signature; the message is the note, also its lines that
+  begin with #. A hook or a signature that refuses leaves the
   files in the checkout, and exit 6. With branch.history = \"squash\" a task has
   one commit, and --commit and --squash are the same. They need the paths to
   be free of changes of yours, --merge needs everything committed.
 
 Taking it back:
   The checkout as it was is kept at refs/nisse/before-apply/<task> for 30
-  days. --abort puts back every file that is still as it was brought.
+  days. --abort puts back every file that is still as it was brought, with its
+  mode, and leaves what you have committed or changed since, which it names.
 
 Exit status:
   0   applied, put back, or applied already
   1   the environment failed: git, disk, database
-  2   no such task, or it was not handed back
-  6   your own changes stand against it, or a commit was refused
+  2   no such task, a task of another checkout, or it was not handed back;
+      with --abort: nothing of it is here, or all of it is committed
+  6   your own changes stand against it, a commit was refused, or --abort left
+      something
 
 Examples:
   nisse apply 0199a3
@@ -140,7 +165,7 @@ pub(super) const DROP: &str = "\
 Exit status:
   0  given up, now or before
   1  the environment failed: git, disk, database, another nisse at work on it
-  2  no such task, or it has ended already
+  2  no such task, a task of another repository, or it has ended already
 
 Examples:
   nisse drop 0199a3
@@ -157,6 +182,10 @@ Exit status:
   0  shown
   1  the environment failed: git, disk, database
   2  no such task, or one without commits
+
+Elsewhere:
+  The beginning of an id means a task of this repository before one of
+  another. A task that was begun elsewhere is shown, and its place is said.
 
 JSON:
   One document: the tasks, or a task with its events. With --follow, one

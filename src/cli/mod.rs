@@ -23,11 +23,13 @@ use crate::{
         self, brief,
         delegate::Delegation,
         demo,
+        named::{self, Named, Purpose},
         open::Opened,
         result::TaskResult,
         resume::{self, Choice},
         run::Watch,
         settings::Environment,
+        tidy,
     },
     domain::{checkout::Isolation, gate::Answer, id::TaskId},
 };
@@ -88,11 +90,15 @@ async fn dispatch(args: &Args, manner: Manner) -> Result<u8, commands::Error> {
                 isolation: delegate.isolation.unwrap_or(Isolation::Worktree),
             };
             let work = |watch| commands::delegate::delegate(&opened, &delegation, watch);
-            Ok(told(manner, &watched(manner, result::go_on, work).await?))
+            ended(manner, &opened, &watched(manner, result::go_on, work).await?)
         }
         Command::Resume(task) => {
             let opened = open_begun(args)?;
-            let Some(id) = chosen(args, manner, resume::choose(&opened, task.task.as_deref())?)? else {
+            let choice = match &task.task {
+                Some(name) => Choice::Task(named(manner, &opened, name, Purpose::Resume)?),
+                None => resume::choose(&opened)?,
+            };
+            let Some(id) = chosen(args, manner, choice)? else {
                 render::say(manner, "nothing is pending in this checkout");
                 return Ok(0);
             };
@@ -102,13 +108,13 @@ async fn dispatch(args: &Args, manner: Manner) -> Result<u8, commands::Error> {
                 let result = watched(manner, result::go_on, work).await?;
                 answer = decided(args, manner, &opened, &result)?;
                 if answer.is_none() {
-                    return Ok(told(manner, &result));
+                    return ended(manner, &opened, &result);
                 }
             }
         }
         Command::Apply(asked) => {
             let opened = open_begun(args)?;
-            let id = opened.named_task(&asked.task)?;
+            let id = named(manner, &opened, &asked.task, Purpose::Apply)?;
             signals::listen_for_commits(manner)?;
             let applied = commands::apply::apply(&opened, id, asked.wish())?;
             render::document(manner, || serde_json::json!(applied), || render::apply::text(&applied));
@@ -116,9 +122,9 @@ async fn dispatch(args: &Args, manner: Manner) -> Result<u8, commands::Error> {
         }
         Command::Drop(task) => {
             let opened = open_begun(args)?;
-            let id = opened.named_task(&task.task)?;
+            let id = named(manner, &opened, &task.task, Purpose::Drop)?;
             let work = |watch| commands::drop::drop_task(&opened, id, watch);
-            Ok(told(manner, &watched(manner, result::go_on, work).await?))
+            ended(manner, &opened, &watched(manner, result::go_on, work).await?)
         }
         Command::Log(log) => {
             let opened = open_begun(args)?;
@@ -130,17 +136,20 @@ async fn dispatch(args: &Args, manner: Manner) -> Result<u8, commands::Error> {
                     Ok(reports.first().map_or(0, |report| report.exit))
                 }
                 Some(name) if log.follow => {
+                    let id = named(manner, &opened, name, Purpose::Log)?;
                     let mut teller = render::log::Teller::new(manner);
-                    let task = commands::log::follow(&opened, name, |event| teller.tell(event)).await?;
+                    let task = commands::log::follow(&opened, id, |event| teller.tell(event)).await?;
                     teller.end(&task);
                     Ok(0)
                 }
                 Some(name) if log.diff => {
-                    render::diff::diff(manner, &commands::log::diff(&opened, name)?);
+                    let id = named(manner, &opened, name, Purpose::Log)?;
+                    render::diff::diff(manner, &commands::log::diff(&opened, id)?);
                     Ok(0)
                 }
                 Some(name) => {
-                    let (task, events) = commands::log::one(&opened, name)?;
+                    let id = named(manner, &opened, name, Purpose::Log)?;
+                    let (task, events) = commands::log::one(&opened, id)?;
                     render::log::one(manner, &task, &events);
                     Ok(0)
                 }
@@ -209,10 +218,21 @@ where
     worked
 }
 
-/// Shows what a run came to; the exit status says the same.
-fn told(manner: Manner, result: &TaskResult) -> u8 {
+/// The task that a name means; said, if it was begun in another checkout than this.
+fn named(manner: Manner, opened: &Opened, name: &str, purpose: Purpose) -> Result<TaskId, commands::Error> {
+    let Named { id, elsewhere } = named::task(opened, name, purpose)?;
+    if let Some(checkout) = elsewhere {
+        render::say(manner, &format!("task {id} was begun in {checkout}"));
+    }
+    Ok(id)
+}
+
+/// Shows what a run came to, and then clears up after it; the exit status says what was shown.
+fn ended(manner: Manner, opened: &Opened, result: &TaskResult) -> Result<u8, commands::Error> {
     render::result::result(manner, result);
-    result.exit
+    signals::listen_while_tidying()?;
+    render::tidy::packed(manner, |begun| tidy::pack(opened, result.task, begun));
+    Ok(result.exit)
 }
 
 /// The task to resume; asks where there are several and somebody can be asked.

@@ -48,12 +48,30 @@ pub(super) fn listen(
         }
         leave(manner, progress, way_on).await;
     });
-    // one at a time: whatever was worked on before has ended
-    let earlier = LISTENING.lock().unwrap_or_else(PoisonError::into_inner).replace(listening.abort_handle());
+    replace(listening.abort_handle());
+    Ok(())
+}
+
+/// Listens from now on for a person who does not want to wait for the packing after a task: it is ended, and the process
+/// with the status that the task has come to.
+pub(super) fn listen_while_tidying() -> Result<(), commands::Error> {
+    let mut heard = Heard::new()?;
+    let listening = tokio::spawn(async move {
+        loop {
+            heard.any().await;
+            commands::tidy::end();
+        }
+    });
+    replace(listening.abort_handle());
+    Ok(())
+}
+
+/// One listens at a time: whatever was worked on before has ended.
+fn replace(listening: AbortHandle) {
+    let earlier = LISTENING.lock().unwrap_or_else(PoisonError::into_inner).replace(listening);
     if let Some(earlier) = earlier {
         earlier.abort();
     }
-    Ok(())
 }
 
 /// Listens from now on for a command that may make a commit of the person's: that git is ended, with its hooks, and the

@@ -43,6 +43,9 @@ pub fn advice(error: &Error) -> Option<String> {
         Error::Several(_) => Some("name the one that is to go on: nisse resume <TASK>".to_owned()),
         Error::Over { task, .. } => Some(format!("see what came of it: nisse log {task}")),
         Error::NoDiff { task } => Some(format!("see what happened: nisse log {task}")),
+        Error::OtherCheckout { task, checkout, command, .. } => {
+            Some(format!("if that one is meant: nisse -C {} {command} {task}", quoted(checkout)))
+        }
         Error::NotHandedBack { task, outcome } => Some(match *outcome {
             "failed" | "capped" | "dropped" => {
                 format!("see what there is: nisse log {task} --diff")
@@ -59,6 +62,12 @@ pub fn advice(error: &Error) -> Option<String> {
         Error::Signals { .. } | Error::Listen { .. } => None,
         Error::Bug(_) => Some("please report this".to_owned()),
     }
+}
+
+/// A path as a shell takes it.
+fn quoted(path: &str) -> String {
+    let plain = |one: char| one.is_ascii_alphanumeric() || "/._-+@%:,".contains(one);
+    if path.chars().all(plain) { path.to_owned() } else { format!("'{}'", path.replace('\'', r"'\''")) }
 }
 
 /// The task is as it was: what is to be mended, and how it goes on.
@@ -202,6 +211,9 @@ fn on_repo(error: &repo::Error) -> Option<&'static str> {
         repo::Error::NotARepository { .. } | repo::Error::NoDirectory { .. } => Some("name the repository with -C"),
         repo::Error::NoGit { .. } | repo::Error::OldGit { .. } => Some("install git 2.34 or newer"),
         repo::Error::NoSuchCommit { .. } => Some("name a branch, a tag or a commit of this repository"),
+        repo::Error::Unclean { .. } => {
+            Some("commit it or stash it, or leave out --isolation: a worktree takes unfinished work along")
+        }
         repo::Error::BranchMoved { .. } => Some("see with `git log` who moved it"),
         repo::Error::Conflicts { .. } => {
             Some("commit or stash your changes to these paths, or merge the branch with git")

@@ -7,7 +7,10 @@ use serde::Serialize;
 
 use super::{Error, open::Opened};
 use crate::{
-    agent::{self, apply::Brought},
+    agent::{
+        self,
+        apply::{Brought, PutBack, Report, Seen, There},
+    },
     domain::{
         apply::{Manner, Standing},
         id::TaskId,
@@ -53,8 +56,16 @@ pub struct Applied {
     pub commits: usize,
     /// The task's paths.
     pub files: Vec<String>,
-    /// Paths that were not put back, because they are no longer as they were brought.
+    /// Of `already`: how it was seen. `head`: HEAD holds the work; `committed`: the files are there, committed;
+    /// `uncommitted`: the files are there, uncommitted. Else null.
+    #[schemars(extend("enum" = ["head", "committed", "uncommitted", null]))]
+    pub seen: Option<&'static str>,
+    /// Paths that are no longer as the task left them: nothing was done to them.
     pub left: Vec<String>,
+    /// Paths that were not put back, because they are committed by now.
+    pub committed: Vec<String>,
+    /// What the person should know, in sentences.
+    pub notices: Vec<String>,
     /// Where the checkout as it was before is kept, as a commit.
     pub before: Option<String>,
 }
@@ -71,63 +82,74 @@ pub fn apply(opened: &Opened, id: TaskId, wish: Wish) -> Result<Applied, Error> 
             return Err(Error::NotHandedBack { task: id, outcome });
         }
     }
+    let plainly = |error| plain(id, error);
     // what is there already needs no owner, and no line in the log
-    if let Wish::Bring(_) = wish
-        && let (Standing::Apart | Standing::Applied { .. }, Some(head)) = (task.standing(), &task.head)
+    if let (Wish::Bring(manner), Some(head)) = (wish, &task.head)
         && (task.standing() != Standing::Apart || checkout.holds(head)?)
+        && let Some(there) =
+            agent::apply::already(&task, &checkout, manner, opened.clock().civil_ms()).map_err(plainly)?
     {
-        return told(&task, &checkout, &Brought::Already);
+        let notices = there.notices.clone();
+        return told(&task, &checkout, Report { brought: Brought::Already(there), notices });
     }
     let mut journal = Journal::resume(log, opened.clock(), id, "apply", Vec::new())?;
     let checkout = checkout.holding(journal.lock());
     match wish {
         Wish::Bring(manner) => {
-            let brought = agent::apply::apply(&mut journal, &checkout, manner).map_err(|error| plain(id, error))?;
-            told(journal.task(), &checkout, &brought)
+            let report = agent::apply::apply(&mut journal, &checkout, manner).map_err(plainly)?;
+            told(journal.task(), &checkout, report)
         }
-        Wish::PutBack => {
-            let left = agent::apply::put_back(&mut journal, &checkout).map_err(|error| plain(id, error))?;
-            let Some(left) = left else { return Err(Error::NothingToPutBack { task: id }) };
-            let told = told(journal.task(), &checkout, &Brought::Already)?;
-            let exit = if left.is_empty() { 0 } else { 6 };
-            Ok(Applied { how: "put_back", left, exit, ..told })
-        }
+        Wish::PutBack => match agent::apply::put_back(&mut journal, &checkout).map_err(plainly)? {
+            PutBack::Nothing(why) => Err(Error::NothingToPutBack { task: id, why }),
+            PutBack::Done { carried, committed } => {
+                let exit = if carried.left.is_empty() && committed.is_empty() { 0 } else { 6 };
+                let report = Report { brought: Brought::Files, notices: carried.notices };
+                let told = told(journal.task(), &checkout, report)?;
+                Ok(Applied { how: "put_back", files: carried.moved, left: carried.left, committed, exit, ..told })
+            }
+        },
     }
 }
 
 /// Ends the git that makes a commit of the person's at this moment; false if none does.
 #[must_use]
 pub fn end_commit() -> bool {
-    repo::end_persons_git()
+    repo::end_git()
 }
 
-fn told(task: &Task, checkout: &Checkout, brought: &Brought) -> Result<Applied, Error> {
+fn told(task: &Task, checkout: &Checkout, report: Report) -> Result<Applied, Error> {
     let files = match (&task.ready, &task.head) {
         (Some(ready), Some(head)) => checkout.diff(&ready.snapshot, head)?.files,
         (Some(_) | None, Some(_) | None) => Vec::new(),
     };
     let here = checkout.base()?;
     let before = repo::before_apply_ref(task.id);
+    let (how, commits, there) = match report.brought {
+        Brought::Files => ("files", 0, None),
+        Brought::FastForward => ("fast_forward", 0, None),
+        Brought::Commits(commits) => ("commits", commits, None),
+        Brought::Already(there) => ("already", 0, Some(there)),
+    };
+    let seen = there.as_ref().map(|There { seen, .. }| match seen {
+        Seen::Head => "head",
+        Seen::Committed => "committed",
+        Seen::Uncommitted => "uncommitted",
+    });
     Ok(Applied {
         v: 1,
         r#type: "apply",
         task: task.id,
-        how: match brought {
-            Brought::Files => "files",
-            Brought::FastForward => "fast_forward",
-            Brought::Commits(_) => "commits",
-            Brought::Already => "already",
-        },
+        how,
         exit: 0,
         checkout: checkout.root().display().to_string(),
         branch: here.branch,
         head: here.commit.map(|commit| commit.0),
-        commits: match brought {
-            Brought::Commits(commits) => *commits,
-            Brought::Files | Brought::FastForward | Brought::Already => 0,
-        },
+        commits,
         files: files.into_iter().map(|file| file.path).collect(),
-        left: Vec::new(),
+        seen,
+        left: there.map(|there| there.changed).unwrap_or_default(),
+        committed: Vec::new(),
+        notices: report.notices,
         before: checkout.has_ref(&before)?.then_some(before),
     })
 }

@@ -40,7 +40,8 @@ pub async fn delegate(opened: &Opened, delegation: &Delegation, mut watch: Watch
     let model = proxy::pin_delegate(&catalog, &opened.settings)?;
     let subscribers = std::mem::take(&mut watch.subscribers);
     let journal = begin(opened, checkout, delegation, model, checks, subscribers)?;
-    let pruned = leftovers::prune(&opened.log()?, checkout, opened.clock().civil_ms());
+    let keep = opened.settings.branch.keep_turns.value;
+    let pruned = leftovers::prune(&opened.log()?, checkout, keep, opened.clock().civil_ms());
     match run(opened, checkout, &proxy, &[proxy.token().clone()], journal, watch).await {
         Err(error) => Err(proxy::with_offers(&proxy, error).await),
         Ok(mut done) => {
@@ -77,7 +78,6 @@ pub(super) fn begin(
             if delegation.base.is_some() {
                 return Err(Error::BaseInPlace);
             }
-            checkout.refuse_in_place(None)?;
             checkout.root().to_owned()
         }
     };
@@ -102,6 +102,9 @@ pub(super) fn begin(
         pass_env: settings.commands.pass_env.value.clone(),
         keep_turns: settings.branch.history.value == History::Turns,
     };
+    if started.isolation == Isolation::InPlace {
+        opened.for_task(checkout, &started)?.refuse_in_place()?;
+    }
     Ok(Journal::begin(opened.log()?, opened.clock(), id, started, subscribers)?)
 }
 

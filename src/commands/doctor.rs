@@ -232,6 +232,7 @@ async fn connect(settings: &Settings, environment: &Environment, checks: &mut Ve
                 | Error::Several(_)
                 | Error::Over { .. }
                 | Error::NoDiff { .. }
+                | Error::OtherCheckout { .. }
                 | Error::NotHandedBack { .. }
                 | Error::NothingToPutBack { .. }
                 | Error::NoQuestion { .. }

@@ -121,6 +121,18 @@ pub enum Error {
         /// Which.
         task: TaskId,
     },
+    /// A task of another checkout than the one that the command stands in.
+    #[error("task {task} was begun in {checkout}, and this is {}: nothing was done there or here", here.display())]
+    OtherCheckout {
+        /// Which.
+        task: TaskId,
+        /// Where it was begun.
+        checkout: String,
+        /// Where the command stands.
+        here: PathBuf,
+        /// The command.
+        command: &'static str,
+    },
     /// Only what was handed back can be applied.
     #[error("task {task} was not handed back ({outcome}), so there is nothing to apply")]
     NotHandedBack {
@@ -130,10 +142,12 @@ pub enum Error {
         outcome: &'static str,
     },
     /// Nothing of the task is in the checkout that could be taken back.
-    #[error("of task {task} nothing is in the checkout that could be taken back")]
+    #[error("nothing was taken back of task {task}: {why}")]
     NothingToPutBack {
         /// Which.
         task: TaskId,
+        /// What was seen.
+        why: &'static str,
     },
     /// An answer for a task that asks nothing.
     #[error("task {task} does not wait for a decision about its files")]

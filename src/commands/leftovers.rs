@@ -3,21 +3,27 @@
 //! What this log does not hold belongs to another nisse (a host and its container share a repository, not a state
 //! directory): it is listed and never removed. What holds something that nothing else holds stays, and is named.
 
-use std::{collections::BTreeMap, path::Path};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::Path,
+    time::Duration,
+};
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::Error;
+use super::{Error, settings::KeepTurns};
 use crate::{
     agent::place::spec,
     domain::{apply::Standing, event::EventKind, id::TaskId, outcome::End, task::Task},
     log::{Log, crash},
-    repo::{Checkout, IN_PLACE_REFS, TaskBranch, TaskRef, WorktreeSpec},
+    repo::{Checkout, TaskBranch, TaskRef, WorktreeSpec},
 };
 
-/// How long refs of settled tasks are kept: 30 days, in milliseconds.
+/// How long refs of settled tasks are kept, other than those of their turns: 30 days, in milliseconds.
 const KEPT_MS: u64 = 30 * 24 * 60 * 60 * 1000;
+/// The refs of the single turns of finished tasks.
+const TURNS: &str = "refs/nisse/turns/";
 
 /// Something that was left behind.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
@@ -60,6 +66,7 @@ enum Removal {
     Ref(TaskRef),
     Kept(TaskId),
     Lock(TaskId),
+    InPlace(TaskId),
     /// The task owes it: going on with it is what removes it.
     Owed(TaskId),
 }
@@ -115,15 +122,16 @@ fn owner(log: &Log, id: TaskId) -> Owner {
 }
 
 /// Looks at what tasks have left in this checkout and beside the log. Changes nothing.
-pub fn look(log: &Log, checkout: &Checkout, now_ms: u64) -> Result<Vec<Leftover>, Error> {
+pub fn look(log: &Log, checkout: &Checkout, keep: KeepTurns, now_ms: u64) -> Result<Vec<Leftover>, Error> {
     let mut known = Known::of(log, checkout)?;
     let mut found = owed(log, checkout)?;
     for worktree in checkout.task_worktrees()? {
         found.extend(judge_worktree(&mut known, checkout, worktree.task, &worktree.path)?);
     }
     for one in checkout.task_refs()? {
-        found.extend(judge_ref(&mut known, checkout, one, now_ms)?);
+        found.extend(judge_ref(&mut known, checkout, one, keep, now_ms)?);
     }
+    found.extend(judge_in_place(&mut known, checkout)?);
     for id in log.kept() {
         found.extend(judge_kept(&mut known, checkout, id));
     }
@@ -158,6 +166,7 @@ pub fn fix(log: &Log, checkout: &Checkout, found: Vec<Leftover>) -> Vec<Leftover
             Removal::Ref(found) => checkout.remove_ref(found).map_err(Error::from),
             Removal::Kept(id) => log.remove_kept(*id).map_err(Error::from),
             Removal::Lock(id) => log.remove_lock(*id).map_err(Error::from),
+            Removal::InPlace(id) => checkout.forget_in_place(*id).map_err(Error::from),
         };
         match done {
             Ok(()) => {
@@ -184,7 +193,8 @@ pub fn owing(found: &[Leftover]) -> Vec<TaskId> {
         | Removal::Branch(_)
         | Removal::Ref(_)
         | Removal::Kept(_)
-        | Removal::Lock(_) => None,
+        | Removal::Lock(_)
+        | Removal::InPlace(_) => None,
     };
     found.iter().filter_map(owed).collect()
 }
@@ -210,22 +220,55 @@ pub fn carried_out(log: &Log, before: Vec<Leftover>, mut left: Vec<Leftover>) ->
     left
 }
 
-/// Takes away the refs of tasks that were settled long ago: cheap, since most tasks tell their age by their id.
-pub fn prune(log: &Log, checkout: &Checkout, now_ms: u64) -> Result<usize, Error> {
+/// Takes away the refs of tasks that were settled long ago, and the oldest turns that are more than the person wants to
+/// keep: cheap, since most tasks tell their age by their id.
+pub fn prune(log: &Log, checkout: &Checkout, keep: KeepTurns, now_ms: u64) -> Result<usize, Error> {
     let young = |name: &str| {
         let made = task_of(name).and_then(|id| id.0.get_timestamp()).map(|at| at.to_unix().0 * 1000);
-        made.is_some_and(|made| made + KEPT_MS > now_ms)
+        made.is_some_and(|made| made + kept_ms(name, keep) > now_ms)
     };
     let old: Vec<_> = checkout.task_refs()?.into_iter().filter(|one| !young(&one.name)).collect();
     let mut known = Known { log, tasks: BTreeMap::new(), branches: BTreeMap::new() };
     let mut gone = 0;
     for one in old.into_iter().filter(|one| one.name.starts_with("refs/nisse/")) {
-        if let Some(Leftover { remove: Removal::Ref(one), .. }) = judge_ref(&mut known, checkout, one, now_ms)? {
+        if let Some(Leftover { remove: Removal::Ref(one), .. }) = judge_ref(&mut known, checkout, one, keep, now_ms)? {
             checkout.remove_ref(&one)?;
             gone += 1;
         }
     }
+    match keep {
+        KeepTurns::For(_) => Ok(gone),
+        KeepTurns::UpTo(most) => Ok(gone + prune_to(&mut known, checkout, most)?),
+    }
+}
+
+/// Takes away the turns of the oldest tasks, until the rest take no more bytes than `most`.
+fn prune_to(known: &mut Known<'_>, checkout: &Checkout, most: u64) -> Result<usize, Error> {
+    let mut turns: Vec<_> = checkout.task_refs()?.into_iter().filter(|one| one.name.starts_with(TURNS)).collect();
+    // ids begin with the time
+    turns.sort();
+    let mut gone = 0;
+    while let Some(oldest) = turns.first().cloned() {
+        let left: BTreeSet<_> = turns.iter().map(|one| one.name.clone()).collect();
+        if checkout.kept_by_refs("turns", |name| left.contains(name))?.bytes <= most {
+            break;
+        }
+        turns.remove(0);
+        let settled = task_of(&oldest.name).is_some_and(|id| matches!(known.owner(id), Owner::Settled(..)));
+        if settled {
+            checkout.remove_ref(&oldest)?;
+            gone += 1;
+        }
+    }
     Ok(gone)
+}
+
+/// How long a ref of a settled task is kept, in milliseconds.
+fn kept_ms(name: &str, keep: KeepTurns) -> u64 {
+    if !name.starts_with(TURNS) {
+        return KEPT_MS;
+    }
+    u64::try_from(keep.at_most().as_millis()).unwrap_or(u64::MAX)
 }
 
 fn owed(log: &Log, checkout: &Checkout) -> Result<Vec<Leftover>, Error> {
@@ -297,16 +340,33 @@ fn judge_worktree(
     }
 }
 
+/// What says that a task works in the checkout itself.
+fn judge_in_place(known: &mut Known<'_>, checkout: &Checkout) -> Result<Option<Leftover>, Error> {
+    let Some(named) = checkout.task_in_place()? else { return Ok(None) };
+    let id = named.parse().ok();
+    let leftover = |state, why: &str, remove| {
+        let name = "the mark of a task in place".to_owned();
+        Ok(Some(Leftover { kind: "lock", name, task: id, state, why: why.to_owned(), remove }))
+    };
+    let foreign = || leftover(State::Foreign, "this log does not hold its task", Removal::Never);
+    let Some(id) = id else { return foreign() };
+    match known.owner(id) {
+        Owner::Foreign => foreign(),
+        Owner::Unreadable | Owner::InUse => Ok(None),
+        Owner::Settled(..) => leftover(State::Dead, "the task that worked in place has ended", Removal::InPlace(id)),
+    }
+}
+
 fn judge_ref(
     known: &mut Known<'_>,
     checkout: &Checkout,
     found: TaskRef,
+    keep: KeepTurns,
     now_ms: u64,
 ) -> Result<Option<Leftover>, Error> {
     let branch = found.name.strip_prefix("refs/heads/").map(str::to_owned);
     let id = match &branch {
         Some(branch) => known.branches.get(branch).copied(),
-        None if found.name.starts_with(IN_PLACE_REFS) => checkout.task_of_commit(&found.commit)?,
         None => task_of(&found.name),
     };
     let kind = if branch.is_some() { "branch" } else { "ref" };
@@ -320,13 +380,11 @@ fn judge_ref(
         Owner::Unreadable | Owner::InUse => return Ok(None),
         Owner::Settled(task, last_ms) => (task, *last_ms),
     };
-    if found.name.starts_with(IN_PLACE_REFS) {
-        return leftover(State::Dead, "the task that worked in place has ended".to_owned(), Removal::Ref(found));
-    }
     if branch.is_none() {
-        let old = now_ms.saturating_sub(last_ms) >= KEPT_MS;
-        return if old {
-            leftover(State::Dead, "its task ended more than 30 days ago".to_owned(), Removal::Ref(found))
+        let kept_ms = kept_ms(&found.name, keep);
+        return if now_ms.saturating_sub(last_ms) >= kept_ms {
+            let why = format!("its task ended more than {} ago", KeepTurns::For(Duration::from_millis(kept_ms)));
+            leftover(State::Dead, why, Removal::Ref(found))
         } else {
             Ok(None)
         };

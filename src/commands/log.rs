@@ -68,16 +68,14 @@ pub fn list(opened: &Opened) -> Result<Listing, Error> {
 }
 
 /// One task: its events and what they come to.
-pub fn one(opened: &Opened, name: &str) -> Result<(Task, Vec<Event>), Error> {
-    let missing = || log::Error::NoSuchTask { name: name.to_owned() };
-    let log = Log::open(opened.state_dir(), Access::Read)?.ok_or_else(missing)?;
-    let id = log.find(name)?;
+pub fn one(opened: &Opened, id: TaskId) -> Result<(Task, Vec<Event>), Error> {
+    let log = existing(opened, id)?;
     Ok((log.task(id)?, log.events(id, 0)?))
 }
 
 /// What a task changed so far: from where it started to its last commit, also where its branch was discarded.
-pub fn diff(opened: &Opened, name: &str) -> Result<TaskDiff, Error> {
-    let (task, _) = one(opened, name)?;
+pub fn diff(opened: &Opened, id: TaskId) -> Result<TaskDiff, Error> {
+    let (task, _) = one(opened, id)?;
     let checkout = opened.checkout_at(Path::new(&task.started.checkout))?;
     let (Some(ready), Some(head)) = (&task.ready, &task.head) else { return Err(Error::NoDiff { task: task.id }) };
     let diff = checkout.diff(&ready.snapshot, head)?;
@@ -102,10 +100,8 @@ pub struct TaskDiff {
 ///
 /// # Errors
 /// There is no such task, or the log cannot be read.
-pub async fn follow(opened: &Opened, name: &str, mut tell: impl FnMut(&Event) -> bool) -> Result<Task, Error> {
-    let missing = || crate::log::Error::NoSuchTask { name: name.to_owned() };
-    let log = Log::open(opened.state_dir(), Access::Read)?.ok_or_else(missing)?;
-    let id = log.find(name)?;
+pub async fn follow(opened: &Opened, id: TaskId, mut tell: impl FnMut(&Event) -> bool) -> Result<Task, Error> {
+    let log = existing(opened, id)?;
     let mut seen = 0;
     loop {
         // looked at before the events are read: whoever holds it has then written all of them
@@ -121,6 +117,12 @@ pub async fn follow(opened: &Opened, name: &str, mut tell: impl FnMut(&Event) ->
         }
         tokio::time::sleep(POLL).await;
     }
+}
+
+/// The log that holds a task.
+fn existing(opened: &Opened, id: TaskId) -> Result<Log, Error> {
+    let missing = || log::Error::NoSuchTask { name: id.to_string() };
+    Ok(Log::open(opened.state_dir(), Access::Read)?.ok_or_else(missing)?)
 }
 
 fn listed(task: &Task) -> Listed {

@@ -11,11 +11,13 @@ mod error;
 pub mod leftovers;
 pub mod log;
 pub mod models;
+pub mod named;
 pub mod open;
 pub mod proxy;
 pub mod result;
 pub mod resume;
 pub mod run;
 pub mod settings;
+pub mod tidy;
 
 pub use self::{advice::advice, error::Error};

@@ -13,10 +13,10 @@ use super::{
     settings::{self, Environment, Flags, Settings, state_dir},
 };
 use crate::{
-    domain::id::TaskId,
-    log::{self, Access, Log},
+    domain::{event::TaskStarted, id::TaskId},
+    log::{Access, Log},
     ports::clock::Clock,
-    repo::{self, Checkout},
+    repo::{self, Checkout, NeverStaged},
 };
 
 /// A command's surroundings: its settings, its environment, and the checkout if there is one.
@@ -74,6 +74,12 @@ impl Opened {
         Ok(Checkout::open(path, &for_git(&self.environment))?)
     }
 
+    /// The checkout as a task sees it: with the content filters of its beginning, and without what no branch is to hold.
+    pub fn for_task(&self, checkout: &Checkout, started: &TaskStarted) -> Result<Checkout, Error> {
+        let rules = NeverStaged::new(&started.deny, self.state_dir(), started.base.commit.as_ref())?;
+        Ok(checkout.clone().with_filters(&started.filters).never_staging(rules))
+    }
+
     /// The state directory.
     #[must_use]
     pub fn state_dir(&self) -> &Path {
@@ -92,10 +98,10 @@ impl Opened {
         Log::open(self.state_dir(), Access::Write)?.ok_or_else(|| Error::NoLog { path: self.state_dir().to_owned() })
     }
 
-    /// The task that goes by that name.
-    pub fn named_task(&self, name: &str) -> Result<TaskId, Error> {
-        let missing = || log::Error::NoSuchTask { name: name.to_owned() };
-        Ok(Log::open(self.state_dir(), Access::Read)?.ok_or_else(missing)?.find(name)?)
+    /// Where it was asked for, a checkout or not.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
     }
 
     /// An id for a new task; counted up from the pinned one in tests.

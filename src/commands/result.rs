@@ -49,6 +49,8 @@ pub struct TaskResult {
     pub snapshot: Option<String>,
     /// The snapshot holds unfinished work of the caller's, as a commit below the task's own.
     pub dirty: bool,
+    /// How many files of the caller's that first commit holds, so that whoever pushes the branch publishes them.
+    pub unfinished_files: usize,
     /// The last commit of the task.
     pub head: Option<String>,
     /// The task's worktree, while it stands.
@@ -150,6 +152,10 @@ impl TaskResult {
             base_branch: branch.clone(),
             snapshot: ready.map(|ready| ready.snapshot.0.clone()),
             dirty: ready.is_some_and(|ready| ready.dirty),
+            unfinished_files: match ready.filter(|ready| ready.dirty) {
+                Some(ready) => checkout.files_between(commit.as_ref(), &ready.snapshot)?,
+                None => 0,
+            },
             head: task.head.as_ref().map(|head| head.0.clone()),
             worktree: (stands && task.gave_back().is_none() && Path::new(&started.worktree).exists())
                 .then(|| started.worktree.clone()),
@@ -179,6 +185,13 @@ impl TaskResult {
             notices: notices(task, outcome, discard),
         })
     }
+}
+
+/// What went with the worktree, in a sentence.
+#[must_use]
+pub fn left_out(paths: &[String]) -> String {
+    let paths = paths.join(", ");
+    format!("no part of the branch, by git's ignore rules or [files] deny, and gone with the worktree: {paths}")
 }
 
 fn discard_status(task: &Task) -> Option<Status> {
@@ -219,11 +232,11 @@ fn notices(task: &Task, outcome: &Outcome, discard: Option<Status>) -> Vec<Strin
             task.started.branch, task.id
         ));
     }
+    if task.gave_back().is_some() {
+        notices.push("files that git ignores stay in the checkout as the task left them".to_owned());
+    }
     if let Some(paths) = task.left_out.as_ref().filter(|_| task.ended.is_some()) {
-        notices.push(format!(
-            "ignored by git, so no part of the branch, and gone with the worktree: {}",
-            paths.join(", ")
-        ));
+        notices.push(left_out(paths));
     }
     notices.extend(task.kept_aside.iter().map(|(place, paths)| {
         format!("no commit can hold {}; it is kept in {place} until `nisse doctor --fix`", paths.join(", "))

@@ -13,17 +13,12 @@ use super::{
 use crate::{
     agent,
     domain::{event::EventKind, gate::Answer, id::TaskId, task::Task},
-    log::{self, Access, Journal, Log, crash},
+    log::{Access, Journal, Log, crash},
 };
 
-/// The task to resume: the one that is named, else the only pending one of this checkout.
-pub fn choose(opened: &Opened, name: Option<&str>) -> Result<Choice, Error> {
-    let Some(log) = Log::open(opened.state_dir(), Access::Read)? else {
-        return name.map_or(Ok(Choice::Nothing), |name| Err(log::Error::NoSuchTask { name: name.to_owned() }.into()));
-    };
-    if let Some(name) = name {
-        return Ok(Choice::Task(log.find(name)?));
-    }
+/// The task to resume where none is named: the only pending one of this checkout.
+pub fn choose(opened: &Opened) -> Result<Choice, Error> {
+    let Some(log) = Log::open(opened.state_dir(), Access::Read)? else { return Ok(Choice::Nothing) };
     let root = opened.text_path(opened.checkout()?.root())?;
     let (mut pending, mut unreadable) = (Vec::new(), None);
     for id in log.tasks()? {
@@ -82,7 +77,7 @@ pub async fn resume(
     let subscribers = std::mem::take(&mut watch.subscribers);
     let mut journal = Journal::resume(log, opened.clock(), id, "resumed", subscribers)?;
     if let Some(answer) = answer {
-        let known = checkout.clone().with_filters(&journal.task().started.filters);
+        let known = opened.for_task(&checkout, &journal.task().started)?;
         let paths = agent::answered::changed_since_asked(journal.task(), &known).map_err(|source| Error::Cut {
             task: id,
             source: Box::new(source),
@@ -107,7 +102,7 @@ pub fn found(opened: &Opened, id: TaskId) -> Result<Option<TaskDiff>, Error> {
     // nobody works in it meanwhile
     let journal = Journal::resume(opened.log()?, opened.clock(), id, "looked at", Vec::new())?;
     let started = &journal.task().started;
-    let checkout = opened.checkout_at(Path::new(&started.checkout))?.with_filters(&started.filters);
+    let checkout = opened.for_task(&opened.checkout_at(Path::new(&started.checkout))?, started)?;
     let beyond = agent::answered::beyond(journal.task(), &checkout, opened.clock().civil_ms());
     let Some((from, to)) = beyond.map_err(|source| Error::Cut { task: id, source: Box::new(source), offered: None })?
     else {

@@ -42,7 +42,7 @@ pub async fn run(
     mut journal: Journal,
     watch: Watch,
 ) -> Result<TaskResult, Error> {
-    let checkout = &checkout.clone().with_filters(&journal.task().started.filters).holding(journal.lock());
+    let checkout = &opened.for_task(checkout, &journal.task().started)?.holding(journal.lock());
     let host = Local::new(Path::new(&journal.task().started.worktree), opened.environment.variables());
     let mut secrets = secrets.to_vec();
     secrets.extend(opened.passed_secrets(&journal.task().started.pass_env));
@@ -51,6 +51,7 @@ pub async fn run(
         host: &host,
         checkout,
         worktree: None,
+        found: None,
         view: View::default(),
         mask: Mask::new(&secrets),
         stop: watch.stop,

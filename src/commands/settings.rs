@@ -13,6 +13,7 @@ mod fallback;
 mod file;
 mod given;
 mod history;
+mod keep_turns;
 mod keys;
 mod layers;
 mod near;
@@ -33,6 +34,7 @@ pub use self::{
     error::{Error, Problem},
     fallback::Fallback,
     history::History,
+    keep_turns::KeepTurns,
     layers::Flags,
     source::{Source, Sourced},
 };
@@ -166,6 +168,8 @@ pub struct Worktree {
 pub struct Branch {
     /// What a finished branch holds.
     pub history: Sourced<History>,
+    /// What is kept of the single turns of finished tasks.
+    pub keep_turns: Sourced<KeepTurns>,
 }
 
 /// What tests hold still: `NISSE_TEST_CLOCK` and `NISSE_TEST_IDS`.

@@ -172,6 +172,11 @@ pub enum EventKind {
         /// The last checkpoint, if the branch held one of ours that the log did not name yet.
         checkpoint: Option<CommitId>,
     },
+    /// Files were found to differ from the last checkpoint, though no call of the task had changed them.
+    FilesChanged {
+        /// Their paths.
+        paths: Vec<String>,
+    },
     /// Something had changed what ties the worktree to its branch, and it was put back before it was used.
     WorktreeRepaired {
         /// `.git`, the file of that name; `HEAD`.

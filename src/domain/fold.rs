@@ -197,6 +197,7 @@ impl Task {
                     self.head.clone_from(checkpoint);
                 }
             }
+            EventKind::FilesChanged { .. } => self.uninspected = true,
             EventKind::GateAnswered { answer } => {
                 self.decision = Some(Decision { answer: *answer, seq: self.seq, at_ms });
             }

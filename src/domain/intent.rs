@@ -62,9 +62,7 @@ pub enum IntentKind {
     CheckoutSwitch {
         /// Which way.
         way: Way,
-        /// The commit that keeps what the checkout was: where HEAD stood, the index.
-        kept: CommitId,
-        /// Its files, as a commit.
+        /// Where the task's branch begins: the checkout's files, as a commit.
         snapshot: CommitId,
     },
     /// The work comes into the checkout: each file goes from what it is to what it is to be, both in `plan`.
@@ -95,7 +93,7 @@ pub enum IntentKind {
 pub enum Way {
     /// Onto the task's branch; no file changes.
     There,
-    /// Back: branch, index and unfinished work.
+    /// Back: the branch, its files and the index.
     Back {
         /// How the task ends with it: decided when the checkout was given back, and not again.
         end: End,
@@ -121,11 +119,11 @@ impl IntentKind {
         }
     }
 
-    /// Of a switch of the checkout: which way, what is kept of the checkout, and its files.
+    /// Of a switch of the checkout: which way, and where the task's branch begins.
     #[must_use]
-    pub fn switch(&self) -> Option<(&Way, &CommitId, &CommitId)> {
+    pub fn switch(&self) -> Option<(&Way, &CommitId)> {
         match self {
-            Self::CheckoutSwitch { way, kept, snapshot } => Some((way, kept, snapshot)),
+            Self::CheckoutSwitch { way, snapshot } => Some((way, snapshot)),
             Self::Task
             | Self::FileEdit { .. }
             | Self::Command { .. }

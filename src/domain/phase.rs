@@ -47,6 +47,7 @@ pub fn is_legal(task: &Task, kind: &EventKind) -> Result<(), String> {
         | EventKind::UncommittableMade { .. }
         | EventKind::KeptAside { .. }
         | EventKind::TaskPaused { .. } => Ok(()),
+        EventKind::FilesChanged { .. } => no_pending_intent(task),
         EventKind::LeftOut { .. } if task.left_out.is_none() && task.ready.is_some() => no_pending_intent(task),
         EventKind::LeftOut { .. } => Err("nothing can be left out, or it was told already".to_owned()),
         EventKind::ContextEvicted { through_turn } => {
@@ -127,6 +128,7 @@ fn phase_allows(phase: Phase, kind: &EventKind) -> bool {
         | EventKind::ToolResult(_)
         | EventKind::EndingAccepted { .. }
         | EventKind::CheckRan { .. }
+        | EventKind::FilesChanged { .. }
         | EventKind::TurnEnded { .. } => phase == Acting,
         EventKind::IntentOpened { .. } | EventKind::IntentSettled { .. } | EventKind::IntentAbandoned { .. } => {
             matches!(phase, Preparing | Idle | Acting | Ended)
@@ -274,6 +276,7 @@ pub fn name(kind: &EventKind) -> &'static str {
         EventKind::CheckRan { .. } => "check_ran",
         EventKind::TurnEnded { .. } => "turn_ended",
         EventKind::Recovered { .. } => "recovered",
+        EventKind::FilesChanged { .. } => "files_changed",
         EventKind::WorktreeRepaired { .. } => "worktree_repaired",
         EventKind::RepositoryChanged { .. } => "repository_changed",
         EventKind::UncommittableMade { .. } => "uncommittable_made",

@@ -62,7 +62,7 @@ pub struct Task {
     pub unchanged_claims: u32,
     /// The accepted note.
     pub handback: Option<Handback>,
-    /// A later process took over and has not looked at the worktree yet.
+    /// Nobody has looked at the worktree since a later process took over, or since its files were found changed.
     pub uninspected: bool,
     /// What was not as it should be in the repository, oldest first.
     pub changes: Vec<RepositoryChange>,
@@ -217,8 +217,8 @@ impl Task {
     pub fn gave_back(&self) -> Option<(&End, &str)> {
         let intent = self.switched().filter(|intent| intent.status == Status::Settled)?;
         match intent.kind.switch()? {
-            (Way::Back { end, cause }, ..) => Some((end, cause)),
-            (Way::There, ..) => None,
+            (Way::Back { end, cause }, _) => Some((end, cause)),
+            (Way::There, _) => None,
         }
     }
 

@@ -1,6 +1,7 @@
 //! Named crash points, for tests: with the cargo feature `crashpoints`, `CRASHPOINT=<name>` makes the process abort
 //! where it reaches that point (`<name>#2`: the second time), as a power cut would; `CRASHPOINT=?` names each point that
-//! is reached. Without the feature they are nothing.
+//! is reached. `MEANWHILE=<name> <line>` runs a line of shell there, as somebody would who does something in that very
+//! moment. Without the feature they are nothing.
 
 /// Every point, in the order in which a task may reach them, and then its work on the way home.
 pub const POINTS: &[&str] = &[
@@ -10,11 +11,9 @@ pub const POINTS: &[&str] = &[
     "migrate.done",
     "prepare.begun",
     "prepare.snapshot",
-    "switch.kept",
     "switch.opened",
     "switch.marked",
     "switch.branch",
-    "switch.index",
     "switch.head",
     "prepare.worktree",
     "prepare.submodules",
@@ -61,9 +60,14 @@ pub const POINTS: &[&str] = &[
     "discard.branch",
     "end.recorded",
     "clean_up.done",
+    "pack.made",
+    "pack.placed",
+    "pack.cleared",
     "apply.opened",
     "apply.held",
     "file.written",
+    "file.exchanged",
+    "file.aside",
     "file.moved",
     "advance.index",
     "advance.branch",
@@ -85,6 +89,16 @@ pub const POINTS: &[&str] = &[
 pub fn point(name: &str) {
     use std::sync::atomic::{AtomicUsize, Ordering};
     static REACHED: AtomicUsize = AtomicUsize::new(0);
+    static PASSED: AtomicUsize = AtomicUsize::new(0);
+    if let Ok(meanwhile) = std::env::var("MEANWHILE")
+        && let Some((wanted, line)) = meanwhile.split_once(' ')
+    {
+        let (at, times) = wanted.split_once('#').unwrap_or((wanted, "1"));
+        if at == name && PASSED.fetch_add(1, Ordering::SeqCst) + 1 == times.parse().unwrap_or(1) {
+            let done = std::process::Command::new("sh").args(["-ec", line]).status();
+            eprintln!("meanwhile at {name}: {done:?}");
+        }
+    }
     let Ok(wanted) = std::env::var("CRASHPOINT") else { return };
     if wanted == "?" {
         return eprintln!("reached {name}");

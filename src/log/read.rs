@@ -100,19 +100,11 @@ impl Log {
         names.iter().map(|name| name.parse().map_err(|_| foreign(name))).collect()
     }
 
-    /// The one task whose id begins with `name`, or whose short form (the end of the id) does.
-    pub fn find(&self, name: &str) -> Result<TaskId, Error> {
+    /// The tasks whose id begins with `name`, or whose short form (the end of the id) does; of any repository.
+    pub fn named(&self, name: &str) -> Result<Vec<TaskId>, Error> {
         let wanted = name.to_ascii_lowercase();
-        let found: Vec<TaskId> = self
-            .tasks()?
-            .into_iter()
-            .filter(|id| !wanted.is_empty() && (id.to_string().starts_with(&wanted) || id.short().starts_with(&wanted)))
-            .collect();
-        match found.as_slice() {
-            [] => Err(Error::NoSuchTask { name: name.to_owned() }),
-            [one] => Ok(*one),
-            _ => Err(Error::Ambiguous { name: name.to_owned(), among: found }),
-        }
+        let is_named = |id: &TaskId| id.to_string().starts_with(&wanted) || id.short().starts_with(&wanted);
+        Ok(self.tasks()?.into_iter().filter(|id| !wanted.is_empty() && is_named(id)).collect())
     }
 
     /// What a task began with.

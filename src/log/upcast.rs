@@ -30,7 +30,8 @@ pub(super) fn upcast(version: u32, event: &mut Event) -> Result<(), String> {
 }
 
 /// Version 2: the first event holds the tools as they were offered, and the words around what a request holds; a reply
-/// says by which prices another model's answer is counted; a settlement says what recovery found.
+/// says by which prices another model's answer is counted; a settlement says what recovery found; a switch of the checkout
+/// keeps nothing.
 fn from_1(event: &mut Event) -> Result<(), String> {
     match event.kind.as_str() {
         "task_started" => {
@@ -50,6 +51,12 @@ fn from_1(event: &mut Event) -> Result<(), String> {
         "reply_received" => {
             let reply = object(event.content.get_mut("reply"), "reply")?;
             object(reply.get_mut("answered_by"), "answered_by")?.insert("prices".to_owned(), Value::Null);
+        }
+        "intent_opened" => {
+            // what a task in place began with is kept no more: only a clean checkout has one
+            if let Some(switch) = event.content.pointer_mut("/kind/checkout_switch") {
+                object(Some(switch), "kind")?.remove("kept").ok_or("its switch keeps nothing")?;
+            }
         }
         "intent_settled" => {
             object(Some(&mut event.content), "content")?.insert("cause".to_owned(), Value::Null);

@@ -16,14 +16,23 @@ pub trait Host: Send + Sync {
     /// The bytes of the regular file at a resolved path, at most `limit` of them.
     fn read<'a>(&'a self, path: &'a str, limit: u64) -> BoxFuture<'a, Result<FileBytes, Error>>;
 
-    /// Writes the file at a resolved path atomically (temporary file beside it, fsync, rename), keeping its mode and,
-    /// where it has several names, its inode; makes missing directories. Nothing is written unless the file's hash is
-    /// `expected` (none: there is no such file), which is looked at right before.
+    /// Writes the file at a resolved path atomically (temporary file beside it, fsync, exchange of names), keeping its mode
+    /// and, where it has several names, its inode; makes missing directories. Nothing is written unless the file's hash is
+    /// `expected` (none: there is no such file), which is looked at right before, and again of what came out.
     fn write<'a>(
         &'a self,
         path: &'a str,
         expected: Option<&'a Hash>,
         bytes: &'a [u8],
+    ) -> BoxFuture<'a, Result<(), Error>>;
+
+    /// Clears up beside a resolved path after a write from `before` (none: there was no such file) to `after` that was cut
+    /// off: what somebody saved in that moment is at the path again, and nothing of ours is left.
+    fn settle<'a>(
+        &'a self,
+        path: &'a str,
+        before: Option<&'a Hash>,
+        after: &'a Hash,
     ) -> BoxFuture<'a, Result<(), Error>>;
 
     /// Paths of files under the root, ignore rules applied, sorted, at most `limit`.

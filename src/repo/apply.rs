@@ -1,21 +1,19 @@
 //! Planning how a task's part comes into the checkout: nothing of the person's is touched here.
 //!
-//! A plan is a commit that holds, byte for byte, the files that are to change as they are (`before/…`) and as they are to
-//! be (`after/…`). It says what will be true, so that carrying it out can be taken up again, and taken back.
+//! A plan (`planned`) says what will be true, so that carrying it out can be taken up again, and taken back.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    io::Write as _,
     os::unix::ffi::OsStrExt,
     path::{Path, PathBuf},
 };
 
 use super::{
     Checkout, Error, SnapshotRequest,
-    checkpoint::{Author, commit_tree},
-    disk::{self, Content, Found},
+    disk::{self, Content, Found, SUBMODULE},
     git::LONG,
     io_error,
+    planned::{Contents, Parts},
     staging::{Staging, paths, scratch, shown},
     three_way::{Change, Entry, Merged},
 };
@@ -23,8 +21,6 @@ use crate::domain::id::{CommitId, TaskId};
 
 /// Each path once, with what it is to be.
 type Files = BTreeMap<PathBuf, Option<Entry>>;
-/// Paths with the bytes that are there.
-type Contents = BTreeMap<PathBuf, Option<Content>>;
 
 /// A path that stands against it.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -44,6 +40,8 @@ pub struct PlanRequest<'a> {
     pub commits: &'a [CommitId],
     /// The files are to be committed by themselves, so nothing of the person's may be in them.
     pub to_commit: bool,
+    /// The branch follows the files, and with it the index: what only they say of submodules counts.
+    pub forward: bool,
     /// The date of the commits made for it, in milliseconds since 1970 UTC.
     pub at_ms: u64,
     /// Untracked files over this many bytes are not looked at.
@@ -59,15 +57,59 @@ pub struct Plan {
     pub before: CommitId,
     /// The paths that change.
     pub files: Vec<String>,
+    /// Every path of the commit is here as the commit found it.
+    pub whole: bool,
+}
+
+/// What came of planning.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Planning {
+    /// The plan; none if the checkout has everything already.
+    pub plan: Option<Plan>,
+    /// What files alone cannot say, in sentences.
+    pub notices: Vec<String>,
+}
+
+/// What is known of the checkout and of what comes.
+struct View<'a> {
+    steps: &'a [Vec<Change>],
+    /// What the checkout has where it differs from where the commits begin.
+    tracked: Files,
+    found: BTreeMap<PathBuf, Found>,
+}
+
+impl View<'_> {
+    /// What git believes to be at a path.
+    fn expected(&self, path: &Path) -> Option<&Entry> {
+        let begins = || self.steps.iter().flatten().find(|change| change.path == path)?.old.as_ref();
+        self.tracked.get(path).map_or_else(begins, Option::as_ref)
+    }
+
+    /// Whether the commits take away what is at a path.
+    fn goes(&self, path: &Path) -> bool {
+        self.steps.iter().flatten().any(|change| change.path == path && change.new.is_none())
+    }
+
+    /// What is on the disk: bytes, or the directory of a submodule.
+    fn content(&self, path: &Path) -> Option<Content> {
+        match (self.found.get(path)?, self.expected(path)) {
+            (Found::File(content), _) => Some(content.clone()),
+            (Found::Directory, Some(entry)) if entry.mode == SUBMODULE => {
+                Some(Content { mode: entry.mode.clone(), bytes: entry.blob.clone().into_bytes() })
+            }
+            (Found::Absent | Found::Directory | Found::Behind(_) | Found::Other, _) => None,
+        }
+    }
 }
 
 impl Checkout {
-    /// Plans how the first of the commits comes into the checkout as it is; none if the checkout has it already. A path
-    /// that stands against any of them is an [`Error::Conflicts`] with all of them.
-    pub fn plan(&self, request: &PlanRequest<'_>) -> Result<Option<Plan>, Error> {
+    /// Plans how the first of the commits comes into the checkout as it is; no plan if the checkout has it already. A
+    /// path that stands against any of them is an [`Error::Conflicts`] with all of them.
+    pub fn plan(&self, request: &PlanRequest<'_>) -> Result<Planning, Error> {
         self.ready()?;
         self.refuse_read_only(self.root())?;
-        let [start, _, ..] = request.commits else { return Ok(None) };
+        let nothing = Planning { plan: None, notices: Vec::new() };
+        let [start, _, ..] = request.commits else { return Ok(nothing) };
         let mut steps = Vec::new();
         for pair in request.commits.windows(2) {
             if let [from, to] = pair {
@@ -88,34 +130,85 @@ impl Checkout {
 
         let mut ours: Files =
             self.changes(start, &before)?.into_iter().map(|change| (change.path, change.new)).collect();
-        let tracked = ours.clone();
+        let view = View { steps: &steps, tracked: ours.clone(), found };
         let mut merged = Vec::new();
         for step in &steps {
             merged.push(self.merge(step, &mut ours)?);
         }
         let all = merged.iter().flat_map(|step| step.files.keys().cloned()).collect::<BTreeSet<_>>();
         let mut conflicts: Vec<_> = merged.iter().flat_map(|step| step.conflicts.iter().cloned()).collect();
-        conflicts.extend(self.in_the_way(&all, &steps, &tracked, &found)?);
+        conflicts.extend(self.in_the_way(&all, &view)?);
         if request.to_commit {
             // a file that is not tracked yet is theirs from its first byte
             let mut own = self.own_changes()?;
             own.extend(self.untracked()?);
-            let shared = all.iter().filter(|path| own.contains(*path)).cloned();
-            conflicts.extend(shared.map(|path| (path, "your own changes to it would be committed too")));
+            for path in touched.iter().filter(|path| own.contains(*path)) {
+                let brought = "it is here already, uncommitted, and would be missing in the commit";
+                let why = if all.contains(path) { "your own changes to it would be committed too" } else { brought };
+                conflicts.push((path.clone(), why));
+            }
         }
         if !conflicts.is_empty() {
             return Err(refusal(conflicts));
         }
-        let Some(Merged { files, .. }) = merged.into_iter().next().filter(|first| !first.files.is_empty()) else {
-            return Ok(None);
+        let Some(Merged { mut files, taken, .. }) = merged.into_iter().next() else { return Ok(nothing) };
+        let whole = steps.first().is_some_and(|changes| changes.len() == taken);
+        let notices = if request.to_commit || request.forward { Vec::new() } else { self.pointers(&mut files, &view)? };
+        if files.is_empty() {
+            return Ok(Planning { plan: None, notices });
+        }
+        let after = self.checked_out(&files)?;
+        let now: Contents = files.keys().map(|path| (path.clone(), view.content(path))).collect();
+        let is_file = |content: Option<&Option<Content>>| {
+            content.is_some_and(|content| content.as_ref().is_some_and(|content| content.mode.starts_with("100")))
         };
-        let now: Contents =
-            files.keys().map(|path| (path.clone(), found.get(path).cloned().and_then(Found::content))).collect();
-        let commit = self.write_plan(request, &files, &now, &before)?;
-        if self.look_at(&touched)? != found {
+        // what stays a file keeps its rights by itself
+        let going = now.keys().filter(|path| is_file(now.get(*path)) && !is_file(after.get(*path)));
+        let rights = going.filter_map(|path| Some((path.clone(), disk::rights(self.root(), path)?))).collect();
+        let parts = Parts { before: &now, after: &after, rights: &rights };
+        let commit = self.write_plan(request.task, request.at_ms, &parts, &before)?;
+        if self.look_at(&touched)? != view.found {
             return Err(Error::Unsteady { checkout: self.root().to_owned() });
         }
-        Ok(Some(Plan { commit, before, files: files.keys().map(|path| shown(path)).collect() }))
+        let files = files.keys().map(|path| shown(path)).collect();
+        Ok(Planning { plan: Some(Plan { commit, before, files, whole }), notices })
+    }
+
+    /// Which commit a submodule is at is in the index and not in a file. What is left to do to the files stays in
+    /// `files`, and the rest is said.
+    fn pointers(&self, files: &mut Files, view: &View<'_>) -> Result<Vec<String>, Error> {
+        let mut notices = Vec::new();
+        let mut settled = Vec::new();
+        for (path, entry) in &*files {
+            let name = shown(path);
+            let directory = view.found.get(path) == Some(&Found::Directory);
+            let submodule = |entry: Option<&Entry>| entry.is_some_and(|entry| entry.mode == SUBMODULE);
+            match entry {
+                Some(Entry { mode, blob }) if mode == SUBMODULE => {
+                    notices.push(format!(
+                        "{name} is to be the submodule at {blob}, which files alone do not say: \
+                         `git update-index --add --cacheinfo {SUBMODULE},{blob},{name}` does, then `git submodule update`"
+                    ));
+                    if directory {
+                        settled.push(path.clone());
+                    }
+                }
+                None if directory && submodule(view.expected(path)) => {
+                    if disk::first_in(self.root(), path, &|_| false)?.is_some() {
+                        notices.push(format!(
+                            "{name} is to be no submodule any more, and stays on the disk, since it is not empty: \
+                             `git rm {name}` takes it away"
+                        ));
+                        settled.push(path.clone());
+                    }
+                }
+                Some(_) | None => {}
+            }
+        }
+        for path in settled {
+            files.remove(&path);
+        }
+        Ok(notices)
     }
 
     /// Paths with changes of the person's, staged or not.
@@ -130,8 +223,7 @@ impl Checkout {
         self.see(Some(&index))?;
         let head = match self.store().head()?.commit {
             Some(head) => head.0,
-            // the tree without entries
-            None => self.git().call(["hash-object", "-t", "tree", "--stdin"]).input(Vec::new()).line()?,
+            None => self.empty_tree()?,
         };
         let mut all = BTreeSet::new();
         for staged in [&[][..], &["--cached"][..]] {
@@ -140,6 +232,11 @@ impl Checkout {
             all.extend(paths(call.index(Some(&index)).limit(LONG).parts()?));
         }
         Ok(all)
+    }
+
+    /// The tree without entries.
+    pub(super) fn empty_tree(&self) -> Result<String, Error> {
+        self.git().call(["hash-object", "-t", "tree", "--stdin"]).input(Vec::new()).line()
     }
 
     /// Files that git neither tracks nor ignores.
@@ -153,37 +250,36 @@ impl Checkout {
 
     /// What is on the disk and not in the snapshot: ignored and large files, directories, links, repositories, and what
     /// git is told not to look at.
-    fn in_the_way(
-        &self,
-        files: &BTreeSet<PathBuf>,
-        steps: &[Vec<Change>],
-        tracked: &Files,
-        found: &BTreeMap<PathBuf, Found>,
-    ) -> Result<Vec<(PathBuf, &'static str)>, Error> {
+    fn in_the_way(&self, files: &BTreeSet<PathBuf>, view: &View<'_>) -> Result<Vec<(PathBuf, &'static str)>, Error> {
         let unwatched: BTreeSet<Vec<u8>> = self.store().unwatched()?.into_iter().map(|(path, _)| path).collect();
-        let first: BTreeMap<&PathBuf, &Change> =
-            steps.iter().flatten().rev().map(|change| (&change.path, change)).collect();
-        let goes = |path: &Path| steps.iter().flatten().any(|change| change.path == path && change.new.is_none());
-        let goes_below =
-            |path: &Path| steps.iter().flatten().any(|change| change.new.is_none() && change.path.starts_with(path));
+        let becomes_file = |path: &Path| {
+            let last = view.steps.iter().flatten().rfind(|change| change.path == path);
+            last.is_some_and(|change| change.new.as_ref().is_some_and(|new| new.mode != SUBMODULE))
+        };
         let mut against = Vec::new();
         for path in files {
-            let begins = first.get(path).and_then(|change| change.old.as_ref());
-            let expected = tracked.get(path).map_or(begins, Option::as_ref);
-            let why = match (found.get(path), expected) {
+            let expected = view.expected(path);
+            let is_submodule = expected.is_some_and(|entry| entry.mode == SUBMODULE);
+            let why = match (view.found.get(path), expected) {
                 _ if unwatched.contains(path.as_os_str().as_bytes()) => Some("git is told not to look at it"),
-                (Some(Found::Other), _) => Some("it is no file, or lies behind a link or in a repository of its own"),
-                (Some(Found::Directory), None) if !goes_below(path) => Some("there is a directory"),
-                (Some(Found::Directory), Some(_)) => Some("there is a directory"),
+                (Some(Found::Other), _) => Some("it is no file, or lies in a repository of its own"),
+                (Some(Found::Behind(link)), None) if view.goes(link) => None,
+                (Some(Found::Behind(_)), _) => Some("it lies behind a link"),
+                (Some(Found::Directory), Some(_)) if !is_submodule => Some("there is a directory"),
+                (Some(Found::Directory), _) if becomes_file(path) => {
+                    let stays = disk::first_in(self.root(), path, &|inner| view.goes(inner))?;
+                    stays.map(|_| "there is a directory with something of yours in it")
+                }
+                (Some(Found::Directory), _) => None,
                 (Some(Found::File(_)), None) => Some("it is there already, untracked"),
-                (Some(Found::Absent) | None, Some(_)) => Some("it is gone"),
-                (Some(Found::File(content)), Some(entry)) if (content.mode == "120000") != (entry.mode == "120000") => {
+                (Some(Found::Absent) | None, Some(_)) if !is_submodule => Some("it is gone"),
+                (Some(Found::File(content)), Some(entry)) if content.mode[..2] != entry.mode[..2] => {
                     Some("it is another kind of file on the disk")
                 }
-                (Some(Found::File(_)), Some(_)) | (Some(Found::Directory | Found::Absent) | None, None) => {
+                (Some(Found::File(_) | Found::Absent) | None, _) => {
                     let blocked = disk::above(path).any(|part| {
                         let meta = self.root().join(&part).symlink_metadata();
-                        meta.is_ok_and(|meta| !meta.is_dir()) && !goes(&part)
+                        meta.is_ok_and(|meta| !meta.is_dir()) && !view.goes(&part)
                     });
                     blocked.then_some("a file is where its directory would be")
                 }
@@ -193,71 +289,34 @@ impl Checkout {
         Ok(against)
     }
 
-    /// Writes the plan's objects.
-    fn write_plan(
-        &self,
-        request: &PlanRequest<'_>,
-        files: &Files,
-        now: &Contents,
-        before: &CommitId,
-    ) -> Result<CommitId, Error> {
+    /// The bytes of the files as git checks them out here: line endings and all.
+    fn checked_out(&self, files: &Files) -> Result<Contents, Error> {
         let scratch = scratch()?;
         let index = scratch.path().join("index");
-        let after = self.checked_out(files, scratch.path(), &index)?;
-        let raw = scratch.path().join("raw");
-        std::fs::create_dir(&raw).map_err(io_error("make", &raw))?;
-        let sides = [("before/", now), ("after/", &after)];
-        let mut input = Vec::new();
-        let mut names = Vec::new();
-        for (side, contents) in sides {
-            for (path, content) in contents {
-                let Some(content) = content else { continue };
-                // hash-object reads names line by line
-                let file = raw.join(names.len().to_string());
-                let write = || std::fs::File::create(&file)?.write_all(&content.bytes);
-                write().map_err(io_error("write", &file))?;
-                input.extend_from_slice(file.as_os_str().as_bytes());
-                input.push(b'\n');
-                names.push((side, path, &content.mode));
-            }
-        }
-        let call = self.git().call(["hash-object", "-w", "--no-filters", "--stdin-paths"]);
-        let ids = String::from_utf8_lossy(&call.limit(LONG).input(input).run()?).into_owned();
-        let mut entries = Vec::new();
-        for ((side, path, mode), id) in names.into_iter().zip(ids.lines()) {
-            entries.extend_from_slice(format!("{mode} {id}\t{side}").as_bytes());
-            entries.extend_from_slice(path.as_os_str().as_bytes());
-            entries.push(0);
-        }
-        self.git().call(["read-tree", "--empty"]).index(Some(&index)).run()?;
-        let call = self.git().call(["update-index", "-z", "--add", "--index-info"]);
-        call.index(Some(&index)).limit(LONG).input(entries).run()?;
-        let tree = self.git().call(["write-tree"]).index(Some(&index)).limit(LONG).line()?;
-        let author = Author { name: "nisse", email: "nisse@localhost", at_ms: request.at_ms };
-        let message = format!("nisse: files before and after\n\nNisse-Task: {}\n", request.task);
-        commit_tree(self.git(), &tree, &[before], &message, &author)
-    }
-
-    /// The bytes of the files as git checks them out here: line endings and all.
-    fn checked_out(&self, files: &Files, scratch: &Path, index: &Path) -> Result<Contents, Error> {
         let mut input = Vec::new();
         for (path, entry) in files {
             let Some(Entry { mode, blob }) = entry else { continue };
+            if mode == SUBMODULE {
+                continue;
+            }
             input.extend_from_slice(format!("{mode} {blob}\t").as_bytes());
             input.extend_from_slice(path.as_os_str().as_bytes());
             input.push(0);
         }
-        let out = scratch.join("out");
+        let out = scratch.path().join("out");
         std::fs::create_dir(&out).map_err(io_error("make", &out))?;
-        self.git().call(["read-tree", "--empty"]).index(Some(index)).run()?;
+        self.git().call(["read-tree", "--empty"]).index(Some(&index)).run()?;
         let call = self.git().call(["update-index", "-z", "--add", "--index-info"]);
-        call.index(Some(index)).limit(LONG).input(input).run()?;
+        call.index(Some(&index)).limit(LONG).input(input).run()?;
         let mut prefix = std::ffi::OsString::from("--prefix=");
         prefix.push(out.join(""));
         let call = self.git().call(["checkout-index", "--all", "--force", "--quiet"]).args([prefix]);
-        call.index(Some(index)).limit(LONG).run()?;
+        call.index(Some(&index)).limit(LONG).run()?;
         let look = |(path, entry): (&PathBuf, &Option<Entry>)| {
             let content = match entry {
+                Some(Entry { mode, blob }) if mode == SUBMODULE => {
+                    Some(Content { mode: mode.clone(), bytes: blob.clone().into_bytes() })
+                }
                 Some(_) => disk::look(&out, path)?.content(),
                 None => None,
             };

@@ -9,37 +9,40 @@ use std::{
 };
 
 use super::{
-    Checkout, Error, Worktree, excludes,
+    Error, Worktree, excludes,
     git::{Git, LONG},
     io_error,
-    staging::{Changes, Staging, paths, shown},
+    staging::{Changes, Staging, paths, scratch, shown},
 };
 use crate::domain::{checkout::Isolation, id::CommitId};
 
-/// The file of a worktree's own git directory that names them.
+/// The file that names them, in a worktree's own git directory or beside what a task in place keeps.
 const FILE: &str = "nisse-ignored";
 
-impl Checkout {
-    /// The ignored files, and the directories that hold nothing else, each ended by NUL.
-    pub(super) fn ignored_files(&self) -> Result<Vec<u8>, Error> {
-        ignored_files(self.git())
-    }
-}
-
 impl Worktree {
-    /// Notes what is ignored now. Of a task in place it is kept with what the checkout was.
-    pub fn set_aside(&self) -> Result<(), Error> {
-        let path = self.git_dir().join(FILE);
-        let noted = ignored_files(&self.git()?)?;
+    /// Notes what is no part of the branch now; `fresh`: only git has put files there, so that nothing is.
+    pub fn set_aside(&self, fresh: bool) -> Result<(), Error> {
+        let path = self.aside_file();
+        let mut noted = Vec::new();
+        if !fresh || self.branch().isolation == Isolation::InPlace {
+            let git = self.git()?;
+            noted = ignored_files(&git)?;
+            let artefacts = self.changes(&git, None)?.artefacts;
+            for path in self.left_out()?.iter().chain(&artefacts) {
+                noted.extend_from_slice(path.as_os_str().as_encoded_bytes());
+                noted.push(0);
+            }
+        }
         // not there after a crash, there is no worktree that stands either
         fs::File::create(&path).and_then(|mut file| file.write_all(&noted)).map_err(io_error("write", &path))
     }
 
-    /// What the task made that git ignores, and that is no build artefact: files, and directories that hold nothing else,
-    /// with a slash behind.
+    /// What the task made that is no part of its branch, since git ignores it or it is never staged, and that is no build
+    /// artefact: files, and directories that hold nothing else, with a slash behind.
     pub fn ignored_work(&self) -> Result<Vec<String>, Error> {
         let noted = ignored_files(&self.git()?)?;
         let aside = self.aside()?;
+        let left = self.left_out()?;
         let of_task = |path: &PathBuf| {
             // of a directory, whatever is in it
             let within =
@@ -47,7 +50,7 @@ impl Worktree {
             !aside.holds(path) && !excludes::artefact(self.path(), &within)
         };
         let noted = paths(noted.split(|byte| *byte == 0).filter(|path| !path.is_empty()).map(<[u8]>::to_vec).collect());
-        let mut work: Vec<&PathBuf> = noted.iter().filter(|path| of_task(path)).collect();
+        let mut work: Vec<&PathBuf> = noted.iter().filter(|path| of_task(path)).chain(&left).collect();
         work.sort_unstable();
         // git names what lies in such a directory too
         work.dedup_by(|path, above| path.starts_with(above));
@@ -56,39 +59,46 @@ impl Worktree {
 
     /// What is set aside.
     pub(super) fn aside(&self) -> Result<Aside, Error> {
-        let noted = match self.branch().isolation {
-            Isolation::Worktree => {
-                let path = self.git_dir().join(FILE);
-                match fs::read(&path) {
-                    // one that was not furnished yet has none
-                    Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
-                    read => read.map_err(io_error("read", &path))?,
-                }
-            }
-            Isolation::InPlace => self.checkout().ignored_at_start()?,
+        let path = self.aside_file();
+        let noted = match fs::read(&path) {
+            // one that was not furnished yet has none
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
+            read => read.map_err(io_error("read", &path))?,
         };
         let noted = noted.split(|byte| *byte == 0).filter(|path| !path.is_empty()).map(<[u8]>::to_vec);
         Ok(Aside(paths(noted.collect()).into_iter().collect()))
     }
 
-    /// Takes what is set aside out of an index above `commit`, where a command staged it; the files stay.
-    pub(super) fn unstage_aside(&self, git: &Git, commit: &CommitId) -> Result<(), Error> {
-        let aside = self.aside()?;
-        if aside.0.is_empty() {
-            return Ok(());
+    /// The file that names what is set aside.
+    fn aside_file(&self) -> PathBuf {
+        match self.branch().isolation {
+            Isolation::Worktree => self.git_dir().join(FILE),
+            Isolation::InPlace => self.checkout().in_place_directory().join(FILE),
         }
+    }
+
+    /// Where the state directory lies below the worktree, if it does.
+    pub(super) fn kept_out(&self) -> Option<&Path> {
+        self.checkout().rules().state_below(self.path())
+    }
+
+    /// Takes what is set aside, and what is never staged, out of an index above `commit`, where a command staged it; the
+    /// files stay.
+    pub(super) fn unstage_aside(&self, git: &Git, commit: &CommitId) -> Result<(), Error> {
         let call = git.call(["diff-index", "-z", "--cached", "--name-only", "--diff-filter=A", "--no-renames"]);
-        let mut staged = paths(call.args([commit.0.as_str(), "--"]).limit(LONG).parts()?);
-        staged.retain(|path| aside.holds(path));
+        let added = paths(call.args([commit.0.as_str(), "--"]).limit(LONG).parts()?);
+        let staged = self.wrongly_staged(git, added)?;
         Staging { git, root: self.path(), index: None }.remove(&staged)
     }
 
-    /// What differs from an index, without what is set aside.
+    /// What differs from an index, without what is set aside; what is never staged is told apart.
     pub(super) fn changes(&self, git: &Git, index: Option<&Path>) -> Result<Changes, Error> {
-        let mut changes = Staging { git, root: self.path(), index }.changes()?;
+        let staging = Staging { git, root: self.path(), index };
+        let mut changes = staging.changes()?;
         let aside = self.aside()?;
         changes.untracked.retain(|path| !aside.holds(path));
         changes.repositories.retain(|path| !aside.holds(path));
+        self.checkout().rules().take_out(&mut changes, &staging, &*self.store())?;
         Ok(changes)
     }
 }
@@ -108,6 +118,9 @@ impl Aside {
     }
 }
 
+/// Ignored files and artefacts, and the directories that hold nothing else, each ended by NUL.
 fn ignored_files(git: &Git) -> Result<Vec<u8>, Error> {
-    git.call(["ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory"]).limit(LONG).run()
+    let scratch = scratch()?;
+    let call = git.call(["ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory"]);
+    call.args([excludes::option(scratch.path())?]).limit(LONG).run()
 }

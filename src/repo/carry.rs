@@ -1,23 +1,25 @@
-//! Carrying a plan out in the checkout, or back: each file by rename, and none that is neither what it was nor what it is
-//! to be. Done again after it was half done, it does the rest.
+//! Carrying a plan out in the checkout, or back: file by file, and none that is neither what it was nor what it is to be.
+//! Done again after it was half done, it does the rest.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
     fmt::Write as _,
-    os::unix::ffi::OsStrExt,
-    path::PathBuf,
+    path::{Path, PathBuf},
 };
 
 use super::{
     Checkout, Error,
-    disk::{self, Content, Found},
+    disk::{self, Content, Found, Moved, Moving},
+    exchange::Outcome,
     git::LONG,
+    planned::{Planned, Sides},
+    snapshot::listed,
     staging::shown,
 };
 use crate::{
     domain::{
         apply::Advance,
-        id::{CommitId, TaskId},
+        id::{CommitId, Hash, TaskId},
     },
     log::crash,
 };
@@ -34,16 +36,15 @@ pub enum Way {
     Back,
 }
 
-/// What a file was, and is to be.
-type Sides = (Option<Content>, Option<Content>);
-
-/// A file of a plan: the ids and modes of what it was and is to be.
-#[derive(Default)]
-struct Planned {
-    before: Option<(String, String)>,
-    after: Option<(String, String)>,
-    /// Its place among them, which names its temporary file.
-    place: usize,
+/// What was done on the way.
+#[derive(Clone, Default, PartialEq, Eq, Debug)]
+pub struct Carried {
+    /// The paths that were brought, or put back.
+    pub moved: Vec<String>,
+    /// The paths that were left alone, because they are no longer as they were brought.
+    pub left: Vec<String>,
+    /// What the person should know, in sentences.
+    pub notices: Vec<String>,
 }
 
 /// Where the checkout's snapshot is kept.
@@ -72,129 +73,22 @@ impl Checkout {
         Ok(self.store().reference(name)?.is_some())
     }
 
-    pub(super) fn planned_files(&self, plan: &CommitId) -> Result<Vec<PathBuf>, Error> {
-        Ok(self.planned(plan)?.into_keys().collect())
-    }
-
-    /// Carries a plan out, or back. Gives the paths that were left alone on the way back.
-    pub fn carry(&self, task: TaskId, plan: &CommitId, way: Way) -> Result<Vec<String>, Error> {
+    /// Carries a plan out, or back; `keep` is passed over.
+    pub fn carry(&self, task: TaskId, plan: &CommitId, way: Way, keep: &BTreeSet<PathBuf>) -> Result<Carried, Error> {
         let planned = self.planned(plan)?;
-        let paths: Vec<&PathBuf> = planned.keys().collect();
-        let mut left = BTreeSet::new();
+        let paths: Vec<&PathBuf> = planned.keys().filter(|path| !keep.contains(*path)).collect();
+        let mut run = Run { checkout: self, task, planned: &planned, way, told: Told::default() };
         // first a look at all of them: forth, nothing is touched if one stands against it
         for pass in [Pass::Look, Pass::Take, Pass::Put] {
             for batch in paths.chunks(BATCH) {
-                left.extend(self.step(task, &planned, batch, way, pass)?);
+                run.step(batch, pass)?;
             }
             // and what somebody changes after that look is not passed over
-            if way == Way::Forth && !left.is_empty() {
-                return Err(Error::Between { paths: left.iter().map(|path| shown(path)).collect() });
+            if way == Way::Forth && !run.told.left.is_empty() {
+                return Err(Error::Between { paths: run.told.left.iter().map(|path| shown(path)).collect() });
             }
         }
-        Ok(left.iter().map(|path| shown(path)).collect())
-    }
-
-    fn step(
-        &self,
-        task: TaskId,
-        planned: &BTreeMap<PathBuf, Planned>,
-        batch: &[&PathBuf],
-        way: Way,
-        pass: Pass,
-    ) -> Result<Vec<PathBuf>, Error> {
-        let contents = self.contents(planned, batch)?;
-        let mut against = Vec::new();
-        for (path, (before, after)) in batch.iter().zip(contents) {
-            let (from, to) = match way {
-                Way::Forth => (before, after),
-                Way::Back => (after, before),
-            };
-            let place = planned.get(*path).map_or(0, |one| one.place);
-            let temporary = format!(".nisse-{}-{place}", task.short());
-            if pass == Pass::Look {
-                disk::clear(self.root(), path, &temporary)?;
-            }
-            let found = disk::look(self.root(), path)?;
-            let is = |wanted: Option<&Content>| match (&found, wanted) {
-                (Found::Absent | Found::Directory, None) => true,
-                (Found::File(content), Some(wanted)) => content == wanted,
-                (Found::Absent | Found::Directory | Found::File(_) | Found::Other, Some(_) | None) => false,
-            };
-            if is(to.as_ref()) {
-                continue;
-            }
-            if !is(from.as_ref()) {
-                against.push((*path).clone());
-                continue;
-            }
-            match (pass, &to) {
-                (Pass::Take, None) => disk::take(self.root(), path)?,
-                (Pass::Put, Some(to)) => disk::put(self.root(), path, to, &temporary)?,
-                (Pass::Look, Some(_) | None) | (Pass::Take, Some(_)) | (Pass::Put, None) => continue,
-            }
-            crash::point("file.moved");
-        }
-        Ok(against)
-    }
-
-    fn planned(&self, plan: &CommitId) -> Result<BTreeMap<PathBuf, Planned>, Error> {
-        let listed = self.git().call(["ls-tree", "-r", "-z", "--full-tree", &plan.0]).limit(LONG).parts()?;
-        let mut planned: BTreeMap<PathBuf, Planned> = BTreeMap::new();
-        for line in listed {
-            let unreadable = || Error::Unreadable {
-                action: "ls-tree".to_owned(),
-                answer: String::from_utf8_lossy(&line).into_owned(),
-            };
-            let tab = line.iter().position(|byte| *byte == b'\t').ok_or_else(unreadable)?;
-            let (head, path) = line.split_at(tab);
-            let head = String::from_utf8_lossy(head).into_owned();
-            let [mode, _, id] = head.split(' ').collect::<Vec<_>>()[..] else { return Err(unreadable()) };
-            let entry = Some((mode.to_owned(), id.to_owned()));
-            let path = path.get(1..).unwrap_or_default();
-            let at = |path: &[u8]| PathBuf::from(std::ffi::OsStr::from_bytes(path));
-            if let Some(path) = path.strip_prefix(b"before/") {
-                planned.entry(at(path)).or_default().before = entry;
-            } else if let Some(path) = path.strip_prefix(b"after/") {
-                planned.entry(at(path)).or_default().after = entry;
-            } else {
-                return Err(unreadable());
-            }
-        }
-        planned.values_mut().enumerate().for_each(|(place, one)| one.place = place);
-        Ok(planned)
-    }
-
-    /// What these files were and are to be.
-    fn contents(&self, planned: &BTreeMap<PathBuf, Planned>, batch: &[&PathBuf]) -> Result<Vec<Sides>, Error> {
-        let of = |path: &&PathBuf| planned.get(*path).map(|one| [one.before.clone(), one.after.clone()]);
-        let sides: Vec<[Option<(String, String)>; 2]> = batch.iter().map(|path| of(path).unwrap_or_default()).collect();
-        let ids: Vec<&str> = sides.iter().flatten().flatten().map(|(_, id)| id.as_str()).collect();
-        let mut blobs = self.blobs(&ids)?.into_iter();
-        let mut next = |side: &Option<(String, String)>| {
-            side.as_ref().and_then(|(mode, _)| blobs.next().map(|bytes| Content { mode: mode.clone(), bytes }))
-        };
-        Ok(sides.iter().map(|[before, after]| (next(before), next(after))).collect())
-    }
-
-    /// The contents of blobs, in order.
-    fn blobs(&self, ids: &[&str]) -> Result<Vec<Vec<u8>>, Error> {
-        let answer = self.git().call(["cat-file", "--batch"]).limit(LONG).input(ids.join("\n").into_bytes()).run()?;
-        let mut rest = answer.as_slice();
-        let mut blobs = Vec::new();
-        for id in ids {
-            let unreadable =
-                || Error::Unreadable { action: "cat-file".to_owned(), answer: format!("nothing for {id}") };
-            let end = rest.iter().position(|byte| *byte == b'\n').ok_or_else(unreadable)?;
-            let head = String::from_utf8_lossy(rest.get(..end).unwrap_or_default()).into_owned();
-            let size = match head.split(' ').collect::<Vec<_>>()[..] {
-                [_, "blob", size] => size.parse::<usize>().map_err(|_| unreadable())?,
-                _ => return Err(unreadable()),
-            };
-            let from = end + 1;
-            blobs.push(rest.get(from..from + size).ok_or_else(unreadable)?.to_vec());
-            rest = rest.get(from + size + 1..).unwrap_or_default();
-        }
-        Ok(blobs)
+        Ok(run.told.carried())
     }
 
     /// Brings index and branch to where the files are, the branch by compare-and-swap and last.
@@ -240,10 +134,175 @@ impl Checkout {
     }
 }
 
+/// How names beside a path begin while it is moved: its own, whatever else a plan holds.
+fn own_name(task: TaskId, path: &Path) -> String {
+    let Hash(hash) = Hash::of(path.as_os_str().as_encoded_bytes());
+    format!(".nisse-{}-{}", task.short(), hash.get(..12).unwrap_or(&hash))
+}
+
 /// Looking comes before taking away, and that before putting there: a file may become a directory.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Pass {
     Look,
     Take,
     Put,
+}
+
+/// A plan on its way.
+struct Run<'a> {
+    checkout: &'a Checkout,
+    task: TaskId,
+    planned: &'a BTreeMap<PathBuf, Planned>,
+    way: Way,
+    told: Told,
+}
+
+#[derive(Default)]
+struct Told {
+    moved: BTreeSet<PathBuf>,
+    left: BTreeSet<PathBuf>,
+    linked: BTreeSet<PathBuf>,
+    filled: BTreeSet<PathBuf>,
+    by_steps: bool,
+}
+
+impl Run<'_> {
+    fn step(&mut self, batch: &[&PathBuf], pass: Pass) -> Result<(), Error> {
+        let contents = self.checkout.planned_contents(self.planned, batch)?;
+        for (path, (before, after)) in batch.iter().zip(contents) {
+            let (from, to) = match self.way {
+                Way::Forth => (before, after),
+                Way::Back => (after, before),
+            };
+            if !self.told.left.contains(*path) {
+                self.path(path, (from, to), pass)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn path(&mut self, path: &Path, (from, to): Sides, pass: Pass) -> Result<(), Error> {
+        let root = self.checkout.root();
+        let planned = self.planned.get(path);
+        let own = own_name(self.task, path);
+        let moving = Moving { root, path, own: &own, from: from.as_ref(), to: to.as_ref() };
+        if pass == Pass::Look && moving.settle()? == Outcome::Kept {
+            // two versions of the person's: theirs to choose from
+            self.told.left.insert(path.to_owned());
+            self.told.left.insert(path.with_file_name(&own));
+            return Ok(());
+        }
+        let found = disk::look(root, path)?;
+        let is_submodule = |content: &Option<Content>| content.as_ref().is_some_and(Content::is_submodule);
+        // where a submodule was, an empty directory is not nothing
+        let is_left = pass == Pass::Take && found == Found::Directory && is_submodule(&from) && to.is_none();
+        if Self::is(&found, to.as_ref()) && !is_left {
+            return Ok(());
+        }
+        let half_way = found == Found::Absent && is_submodule(&to);
+        if !half_way && !self.may_go(path, &found, from.as_ref(), to.as_ref(), pass)? {
+            self.told.left.insert(path.to_owned());
+            return Ok(());
+        }
+        let done = Moved { outcome: Outcome::Done, had_links: false, by_steps: false };
+        let moved = match (pass, &to) {
+            (Pass::Take, None) if is_submodule(&from) => {
+                // one that is filled is the person's: git leaves it too
+                if !disk::remove_empty(root, path)? {
+                    self.told.filled.insert(path.to_owned());
+                    return Ok(());
+                }
+                done
+            }
+            (Pass::Take, to) if matches!(found, Found::File(_)) && (to.is_none() || is_submodule(to)) => {
+                moving.take()?
+            }
+            (Pass::Look | Pass::Take, _) | (Pass::Put, None) => return Ok(()),
+            (Pass::Put, Some(to)) if to.is_submodule() => {
+                disk::make_directory(root, path)?;
+                done
+            }
+            (Pass::Put, Some(to)) => {
+                if found == Found::Directory && !disk::remove_empty(root, path)? {
+                    self.told.left.insert(path.to_owned());
+                    return Ok(());
+                }
+                moving.put(to, planned.and_then(|one| one.rights).filter(|_| self.way == Way::Back))?
+            }
+        };
+        if moved.outcome == Outcome::Done {
+            self.told.moved.insert(path.to_owned());
+        } else {
+            self.told.left.insert(path.to_owned());
+        }
+        if moved.had_links {
+            self.told.linked.insert(path.to_owned());
+        }
+        self.told.by_steps |= moved.by_steps;
+        crash::point("file.moved");
+        Ok(())
+    }
+
+    /// Whether what was found is what is wanted.
+    fn is(found: &Found, wanted: Option<&Content>) -> bool {
+        match (found, wanted) {
+            (Found::Absent | Found::Directory | Found::Behind(_), None) => true,
+            (Found::Directory, Some(wanted)) if wanted.is_submodule() => true,
+            (Found::File(content), Some(wanted)) => content == wanted,
+            (Found::Absent | Found::Directory | Found::Behind(_) | Found::File(_) | Found::Other, _) => false,
+        }
+    }
+
+    /// Whether what was found may go to what is wanted.
+    fn may_go(
+        &self,
+        path: &Path,
+        found: &Found,
+        from: Option<&Content>,
+        to: Option<&Content>,
+        pass: Pass,
+    ) -> Result<bool, Error> {
+        let absent_submodule = *found == Found::Absent && from.is_some_and(Content::is_submodule);
+        if !absent_submodule && !Self::is(found, from) {
+            return Ok(false);
+        }
+        Ok(match (found, to) {
+            // a link that goes makes room for a directory
+            (Found::Behind(link), Some(_)) => pass != Pass::Put && self.goes(link),
+            // a directory makes room for a file with nothing in it but what goes
+            (Found::Directory, Some(to)) if !to.is_submodule() => {
+                disk::first_in(self.checkout.root(), path, &|inner| self.goes(inner))?.is_none()
+            }
+            (Found::Absent | Found::Directory | Found::Behind(_) | Found::File(_) | Found::Other, _) => true,
+        })
+    }
+
+    /// Whether nothing is to be at a path of the plan.
+    fn goes(&self, path: &Path) -> bool {
+        self.planned.get(path).is_some_and(|one| match self.way {
+            Way::Forth => one.after.is_none(),
+            Way::Back => one.before.is_none(),
+        })
+    }
+}
+
+impl Told {
+    fn carried(self) -> Carried {
+        let list = |paths: &BTreeSet<PathBuf>| paths.iter().map(|path| shown(path)).collect::<Vec<_>>();
+        let mut notices: Vec<_> = [
+            listed("had other names (hard links), which keep the old content", &list(&self.linked)),
+            listed("submodules that stay on the disk, since they are not empty", &list(&self.filled)),
+        ]
+        .into_iter()
+        .flatten()
+        .collect();
+        if self.by_steps {
+            notices.push(
+                "this file system cannot exchange two files in one step, so each file was missing for a moment while it \
+                 was replaced"
+                    .to_owned(),
+            );
+        }
+        Carried { moved: list(&self.moved), left: list(&self.left), notices }
+    }
 }

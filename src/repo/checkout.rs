@@ -11,9 +11,10 @@ use std::{
 
 use super::{
     Environment, Error,
-    configuration::{Configuration, Formats},
+    configuration::{Configuration, Formats, PersonalFile},
     git::Git,
     io_error,
+    never_staged::NeverStaged,
     store::{Head, Library, Program, Store},
     take_in::operation,
 };
@@ -33,6 +34,7 @@ pub struct Checkout {
     filters: Filters,
     formats: Formats,
     attributes: Option<PathBuf>,
+    never_staged: NeverStaged,
     git: Git,
 }
 
@@ -57,7 +59,8 @@ impl Checkout {
         let configuration = Configuration::read(&git)?;
         let mut formats = configuration.formats();
         if !formats.by_program {
-            formats.by_program = Library::new(&place.git_dir).readable().is_err();
+            let library = Library::new(&place.git_dir);
+            formats.by_program = library.readable().is_err() || !library.agrees(&configuration, environment)?;
         }
         let filters = configuration.filters();
         Ok(Self {
@@ -65,7 +68,8 @@ impl Checkout {
             git: git.with_filters(filters.clone()),
             filters,
             formats,
-            attributes: configuration.last("core.attributesfile").map(PathBuf::from),
+            attributes: configuration.personal_file(PersonalFile::Attributes, environment),
+            never_staged: NeverStaged::default(),
             root: place.root,
             git_dir: place.git_dir,
             common_dir: place.common_dir,
@@ -77,6 +81,12 @@ impl Checkout {
     #[must_use]
     pub fn with_filters(self, filters: &Filters) -> Self {
         Self { git: self.git.with_filters(filters.clone()), filters: filters.clone(), ..self }
+    }
+
+    /// The same checkout with these rules for what no snapshot and no checkpoint of a task takes.
+    #[must_use]
+    pub fn never_staging(self, rules: NeverStaged) -> Self {
+        Self { never_staged: rules, ..self }
     }
 
     /// The same checkout with git processes that hold the lock of a task, so that one that outlives a killed nisse keeps
@@ -216,6 +226,11 @@ impl Checkout {
         &self.git
     }
 
+    /// What no snapshot and no checkpoint takes.
+    pub(super) fn rules(&self) -> &NeverStaged {
+        &self.never_staged
+    }
+
     pub(super) fn formats(&self) -> Formats {
         self.formats
     }
@@ -253,8 +268,7 @@ impl Checkout {
         let mut paths: Vec<_> = tracked.iter().map(|path| self.root.join(OsStr::from_bytes(path))).collect();
         paths.push(self.root.join(".gitattributes"));
         paths.push(self.common_dir.join("info/attributes"));
-        // `~` and relative paths are left
-        paths.extend(self.attributes.iter().filter(|path| path.is_absolute()).cloned());
+        paths.extend(self.attributes.clone());
         // a file that cannot be read holds for git as little as for us
         let regular = paths.iter().filter(|path| path.symlink_metadata().is_ok_and(|found| found.is_file()));
         Ok(regular.filter_map(|path| std::fs::read(path).ok()).flat_map(|text| asked_for(&text)).collect())

@@ -5,7 +5,9 @@
 //! branch at most one commit ahead of the log, and [`Worktree::commit_is_ours`] knows that commit.
 
 use std::{
-    os::unix::fs::MetadataExt as _,
+    collections::BTreeSet,
+    ffi::OsStr,
+    os::unix::{ffi::OsStrExt as _, fs::MetadataExt as _},
     path::{Path, PathBuf},
 };
 
@@ -83,7 +85,6 @@ impl Worktree {
         self.verify()?;
         let git = self.git()?;
         self.plain_index(&git, request.parent)?;
-        self.unstage_aside(&git, request.parent)?;
         let staging = Staging { git: &git, root: self.path(), index: None };
         let paths: Vec<_> = if let Some(named) = request.paths {
             let ignored = self.ignored(named)?;
@@ -102,7 +103,12 @@ impl Worktree {
         let (changed, gone): (Vec<_>, Vec<_>) =
             paths.into_iter().partition(|path| holds(&self.path().join(path)) && !staging.behind_a_link(path));
         let store = self.store();
-        let tree = store.stage(&git, self.path(), &changed, &gone)?;
+        let mut tree = store.stage(&git, self.path(), &changed, &gone)?;
+        // a command may have staged what is to be in no commit
+        let staged = self.wrongly_staged(&git, store.added(request.parent, &tree)?)?;
+        if !staged.is_empty() {
+            tree = store.stage(&git, self.path(), &[], &staged)?;
+        }
         crash::point("checkpoint.staged");
         if store.tree(request.parent)? == tree {
             return Ok(None);
@@ -141,18 +147,28 @@ impl Worktree {
         Ok(value("Nisse-Call: ").filter(|_| ours).map(CallId))
     }
 
-    /// Those of `named` (relative to the worktree) that are not part of the branch: ignored by git's rules, or build
-    /// artefacts. Tracked paths never are.
+    /// Those of `named` (relative to the worktree) that are not part of the branch: ignored by git's rules, build
+    /// artefacts, or never staged. Tracked paths never are.
     pub fn ignored(&self, named: &[String]) -> Result<Vec<String>, Error> {
         if named.is_empty() {
             return Ok(Vec::new());
         }
         let standings = self.store().standing(named)?;
         let aside = self.aside()?;
+        let untracked: Vec<_> =
+            named.iter().zip(&standings).filter(|(_, standing)| **standing == Standing::Untracked).collect();
+        let never = if untracked.is_empty() {
+            BTreeSet::new()
+        } else {
+            self.never_staged(&self.git()?, &untracked.iter().map(|(path, _)| PathBuf::from(path)).collect::<Vec<_>>())?
+        };
         let is_ignored = |(path, standing): &(&String, Standing)| match standing {
             Standing::Tracked => false,
             Standing::Ignored => true,
-            Standing::Untracked => excludes::artefact(self.path(), Path::new(path)) || aside.holds(Path::new(path)),
+            Standing::Untracked => {
+                let path = Path::new(path);
+                excludes::artefact(self.path(), path) || aside.holds(path) || never.contains(path)
+            }
         };
         Ok(named.iter().zip(standings).filter(is_ignored).map(|(path, _)| path.clone()).collect())
     }
@@ -168,22 +184,41 @@ impl Worktree {
         {
             return Err(super::io_error("remove", &index)(error));
         }
-        git.call(["read-tree", commit.0.as_str()]).limit(LONG).run()?;
-        if self.checkout().formats().sparse {
-            mark_left_out(git)?;
-        }
-        Ok(())
+        self.index_of(git, commit, None)
+    }
+
+    /// Makes an index what `commit` holds; none for the worktree's own.
+    pub(super) fn index_of(&self, git: &Git, commit: &CommitId, index: Option<&Path>) -> Result<(), Error> {
+        git.call(["read-tree", commit.0.as_str()]).index(index).limit(LONG).run()?;
+        self.mark_left_out(git, index)
+    }
+
+    /// The same of an index whose entries know their files: those that stay go on knowing them. No file is looked at
+    /// before, and none is written.
+    pub(super) fn reset_index(&self, git: &Git, commit: &CommitId) -> Result<(), Error> {
+        git.call(["read-tree", "--reset", commit.0.as_str()]).limit(LONG).run()?;
+        self.mark_left_out(git, None)?;
+        git.call(["update-index", "-q", "--refresh"]).limit(LONG).also_fine(1).run().map(drop)
+    }
+
+    /// Marks the paths of an index that a sparse checkout leaves out, where they are not there: they would look deleted.
+    fn mark_left_out(&self, git: &Git, index: Option<&Path>) -> Result<(), Error> {
+        if self.checkout().formats().sparse { mark_left_out(git, self.path(), index) } else { Ok(()) }
     }
 }
 
-/// Marks the paths of a new index that a sparse checkout leaves out: they would look deleted.
-fn mark_left_out(git: &Git) -> Result<(), Error> {
-    let all = git.call(["ls-files", "-z"]).limit(LONG).run()?;
+fn mark_left_out(git: &Git, root: &Path, index: Option<&Path>) -> Result<(), Error> {
+    let all = git.call(["ls-files", "-z"]).index(index).limit(LONG).run()?;
     let within = git.call(["sparse-checkout", "check-rules", "-z"]).limit(LONG).input(all.clone()).parts()?;
     let within: std::collections::BTreeSet<_> = within.into_iter().collect();
-    let left_out = all.split_inclusive(|byte| *byte == 0).filter(|path| !within.contains(&path[..path.len() - 1]));
+    let is_there = |path: &[u8]| root.join(OsStr::from_bytes(path)).symlink_metadata().is_ok();
+    let left_out = all.split_inclusive(|byte| *byte == 0).filter(|path| {
+        let path = &path[..path.len() - 1];
+        !within.contains(path) && !is_there(path)
+    });
     let input = left_out.flatten().copied().collect();
-    git.call(["update-index", "-z", "--skip-worktree", "--stdin"]).limit(LONG).input(input).run().map(drop)
+    let call = git.call(["update-index", "-z", "--skip-worktree", "--stdin"]).index(index);
+    call.limit(LONG).input(input).run().map(drop)
 }
 
 /// A checkpoint's message: the subject on one line, and the trailers by which recovery knows it.

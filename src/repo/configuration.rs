@@ -1,6 +1,8 @@
 //! What a repository's configuration says about how to work in it.
 
-use super::{Error, git::Git};
+use std::path::{Path, PathBuf};
+
+use super::{Environment, Error, git::Git};
 use crate::domain::filters::Filters;
 
 /// In what formats a repository is kept.
@@ -12,6 +14,47 @@ pub(super) struct Formats {
     pub(super) refs_in_files: bool,
     /// libgit2 refuses it, or reads it wrongly: the git program does everything.
     pub(super) by_program: bool,
+}
+
+/// A file of a person's that holds for all of their repositories: named by a setting, else in its usual place.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum PersonalFile {
+    /// Of ignore rules.
+    Excludes,
+    /// Of attributes.
+    Attributes,
+}
+
+impl PersonalFile {
+    pub(super) const ALL: [Self; 2] = [Self::Excludes, Self::Attributes];
+
+    /// The setting that names it.
+    pub(super) fn key(self) -> &'static str {
+        match self {
+            Self::Excludes => "core.excludesfile",
+            Self::Attributes => "core.attributesfile",
+        }
+    }
+
+    /// Where it is, by the setting's value and the places of a person; none if that cannot be told.
+    pub(super) fn place(
+        self,
+        value: Option<&str>,
+        home: Option<&Path>,
+        config_home: Option<PathBuf>,
+    ) -> Option<PathBuf> {
+        let usual = match self {
+            Self::Excludes => "ignore",
+            Self::Attributes => "attributes",
+        };
+        match value {
+            None => Some(config_home?.join(usual)),
+            Some(value) => match value.strip_prefix("~/") {
+                Some(below) => Some(home?.join(below)),
+                None => Some(PathBuf::from(value)).filter(|path| path.is_absolute()),
+            },
+        }
+    }
 }
 
 /// The configuration as git sees it, in order.
@@ -52,6 +95,11 @@ impl Configuration {
         let sha1 = self.last("extensions.objectformat").is_none_or(|format| format == "sha1");
         let two = self.last("extensions.compatobjectformat").is_some();
         Formats { sparse, refs_in_files, by_program: sparse || partial || !refs_in_files || !sha1 || two }
+    }
+
+    /// Where a person's file is.
+    pub(super) fn personal_file(&self, file: PersonalFile, environment: &Environment) -> Option<PathBuf> {
+        file.place(self.last(file.key()), environment.home(), environment.config_home())
     }
 
     /// The content filters that it defines.

@@ -43,9 +43,15 @@ impl Worktree {
                 continue;
             }
             let meant = meant || globs.iter().any(|globs| globs.matches(&shown(&path)));
-            // of a directory, git is asked about what would be in it: it need not be there yet
-            let asked = if kind.is_dir() { path.join("any") } else { path.clone() };
-            if meant && !self.ignored(&[shown(&asked)])?.is_empty() {
+            // of a directory, git is asked about what would be in it: it need not be there yet; a link may stand for one
+            let mut asked = Vec::new();
+            if !kind.is_dir() {
+                asked.push(shown(&path));
+            }
+            if !kind.is_file() {
+                asked.push(shown(&path.join("any")));
+            }
+            if meant && !self.ignored(&asked)?.is_empty() {
                 if self.copy_one(&path).map_err(io_error("copy", &entry.path()))? {
                     copied.push(shown(&path));
                 }

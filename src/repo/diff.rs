@@ -47,6 +47,15 @@ impl Checkout {
         self.store().same_tree(a, b)
     }
 
+    /// How many files differ between two commits; all that `to` holds, where there is none to begin with.
+    pub fn files_between(&self, from: Option<&CommitId>, to: &CommitId) -> Result<usize, Error> {
+        let call = match from {
+            Some(from) => self.git().call(["diff-tree", "-r", "-z", "--name-only", "--no-renames", &from.0, &to.0]),
+            None => self.git().call(["ls-tree", "-r", "-z", "--name-only", "--full-tree", &to.0]),
+        };
+        Ok(call.limit(LONG).parts()?.len())
+    }
+
     /// What lies between two commits.
     pub fn diff(&self, from: &CommitId, to: &CommitId) -> Result<Diff, Error> {
         let ask = |form: &[&str]| {

@@ -4,7 +4,7 @@
 //! Tracked files are never artefacts, and a rule of the repository (`!target/`) wins over the names that stand alone.
 
 use std::{
-    ffi::OsStr,
+    ffi::{OsStr, OsString},
     io::Write,
     path::{Path, PathBuf},
 };
@@ -53,13 +53,15 @@ const BESIDE: &[(&str, &[&str])] = &[
     ("venv", &["pyproject.toml", "requirements.txt", "setup.py"]),
 ];
 
-/// Writes the names that stand alone as an exclude file for git into `directory`.
-pub(super) fn write(directory: &Path) -> Result<PathBuf, Error> {
+/// The option by which git leaves out the names that stand alone too; they are written into `directory`.
+pub(super) fn option(directory: &Path) -> Result<OsString, Error> {
     let path = directory.join("exclude");
     let text = patterns().join("\n");
     let write = |path: &Path| std::fs::File::create(path)?.write_all(text.as_bytes());
     write(&path).map_err(io_error("write", &path))?;
-    Ok(path)
+    let mut option = OsString::from("--exclude-from=");
+    option.push(path);
+    Ok(option)
 }
 
 /// The names that stand alone, as ignore patterns.

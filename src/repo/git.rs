@@ -103,22 +103,43 @@ impl Environment {
         Self { kept: person.iter().filter(needed).cloned().collect(), person }
     }
 
+    /// A variable that git sees.
+    fn kept(&self, name: &str) -> Option<&OsStr> {
+        self.kept.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_os_str())
+    }
+
+    /// The home directory that git sees.
+    pub(super) fn home(&self) -> Option<&Path> {
+        self.kept("HOME").filter(|home| !home.is_empty()).map(Path::new)
+    }
+
+    /// The directory in which git looks for its files of this person, beside `~/.gitconfig`.
+    pub(super) fn config_home(&self) -> Option<PathBuf> {
+        config_home(self.kept("XDG_CONFIG_HOME"), self.home())
+    }
+
     /// The settings that the person gave by `GIT_CONFIG_COUNT`: how many.
     fn settings(&self) -> usize {
-        let count = self.kept.iter().find(|(name, _)| name == "GIT_CONFIG_COUNT");
-        count.and_then(|(_, value)| value.to_str()?.parse().ok()).unwrap_or(0)
+        self.kept("GIT_CONFIG_COUNT").and_then(|value| value.to_str()?.parse().ok()).unwrap_or(0)
     }
 
     /// Where the program of that name is; none if there is none that could be started.
     pub(super) fn program(&self, name: &str) -> Option<PathBuf> {
-        let path = self.kept.iter().find(|(name, _)| name == "PATH").map(|(_, path)| path.clone());
-        let path = path.unwrap_or_else(|| PATH.into());
+        let path = self.kept("PATH").unwrap_or(OsStr::new(PATH));
         let can_be_started = |place: &PathBuf| {
             place.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
         };
         // one that is relative would be looked for in the worktree
-        let places = std::env::split_paths(&path).filter(|place| place.is_absolute());
+        let places = std::env::split_paths(path).filter(|place| place.is_absolute());
         places.map(|place| place.join(name)).find(can_be_started)
+    }
+}
+
+/// Where git's files of a person are, by the two variables that say so.
+pub(super) fn config_home(xdg: Option<&OsStr>, home: Option<&Path>) -> Option<PathBuf> {
+    match xdg.filter(|xdg| !xdg.is_empty()) {
+        Some(xdg) => Some(Path::new(xdg).join("git")),
+        None => Some(home?.join(".config/git")),
     }
 }
 
@@ -174,6 +195,7 @@ impl Git {
             limit: SHORT,
             fine: 0,
             by_the_person: false,
+            endable: false,
         }
     }
 }
@@ -189,6 +211,7 @@ pub(super) struct Call<'a> {
     limit: Duration,
     fine: i32,
     by_the_person: bool,
+    endable: bool,
 }
 
 impl Call<'_> {
@@ -239,6 +262,13 @@ impl Call<'_> {
     /// Runs as the person would: with their environment, hooks, signing and whatever else their configuration names.
     pub(super) fn by_the_person(mut self) -> Self {
         self.by_the_person = true;
+        self.endable = true;
+        self
+    }
+
+    /// May be ended by a person who does not want to wait: nothing is lost by it.
+    pub(super) fn endable(mut self) -> Self {
+        self.endable = true;
         self
     }
 
@@ -351,7 +381,7 @@ impl Call<'_> {
             }
         };
         let input = self.input.take();
-        let ended = exchange(child, input, self.limit, self.by_the_person)
+        let ended = exchange(child, input, self.limit, self.endable)
             .map_err(|source| Error::Io { what: format!("wait for git {action}"), source })?;
         match ended.status {
             Some(status) => Ok((status, ended.stdout, ended.stderr)),

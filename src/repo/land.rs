@@ -2,11 +2,15 @@
 //!
 //! Their index is not used for it: what they staged stays staged and is not committed.
 
-use std::path::PathBuf;
+use std::{
+    os::unix::ffi::OsStrExt,
+    path::{Path, PathBuf},
+};
 
 use super::{
     Checkout, Conflict, Error,
     git::LONG,
+    planned::Planned,
     staging::{Staging, paths, scratch},
 };
 use crate::{
@@ -16,6 +20,9 @@ use crate::{
     },
     log::crash,
 };
+
+/// A line that begins with `#` is part of the message, whatever the person's `commit.cleanup` says.
+const VERBATIM: &str = "--cleanup=verbatim";
 
 impl Checkout {
     /// Makes the commit, once: one that is there already is found by its parents, and by the task in its message.
@@ -79,11 +86,31 @@ impl Checkout {
         }
     }
 
-    /// Whether the files of a plan are committed as they are.
-    pub fn committed(&self, plan: &CommitId) -> Result<bool, Error> {
-        let own = self.own_changes()?;
-        let untracked = self.untracked()?;
-        Ok(!self.planned_files(plan)?.iter().any(|path| own.contains(path) || untracked.contains(path)))
+    /// Whether HEAD holds a commit that this landing made, also where it was amended or rebased since: it is known by the
+    /// trailers of its message.
+    pub fn has_landed(&self, landing: &Landing) -> Result<bool, Error> {
+        let Some(head) = self.store().head()?.commit else { return Ok(false) };
+        if let Some(other) = &landing.merge {
+            return self.store().reaches(&head, other);
+        }
+        let trailers: Vec<&str> = landing.message.lines().filter(|line| line.starts_with("Nisse-")).collect();
+        let Some(first) = trailers.first() else { return Ok(false) };
+        let list = |without: Option<&CommitId>| {
+            let call = self.git().call(["rev-list", "--fixed-strings", &format!("--grep={first}"), &head.0]);
+            call.args(without.map(|parent| format!("^{parent}"))).limit(LONG).run()
+        };
+        let listed = match list(landing.parent.as_ref()) {
+            // what it was made on may be gone by now
+            Err(Error::Git { .. }) => list(None)?,
+            listed => listed?,
+        };
+        for id in String::from_utf8_lossy(&listed).lines() {
+            let message = self.store().message(&CommitId(id.to_owned()))?.unwrap_or_default();
+            if trailers.iter().all(|trailer| message.lines().any(|line| line == *trailer)) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// The commits from `from` to `to`, both included, oldest first.
@@ -105,12 +132,36 @@ impl Checkout {
         let index = scratch.path().join("index");
         let start = landing.parent.as_ref().map_or("--empty", |parent| parent.0.as_str());
         self.git().call(["read-tree", start]).index(Some(&index)).limit(LONG).run()?;
-        let files: Vec<_> = self.planned_files(plan)?;
+        let (pointers, files): (Vec<_>, Vec<_>) =
+            self.planned(plan)?.into_iter().partition(|(_, planned)| planned.is_submodule());
+        let files: Vec<_> = files.into_iter().map(|(path, _)| path).collect();
         Staging { git: self.git(), root: self.root(), index: Some(&index) }.add(&files)?;
+        self.point(&pointers, &index)?;
         // hooks that ask what differs from the index are to see only what does
         self.git().call(["update-index", "-q", "--refresh"]).index(Some(&index)).also_fine(1).limit(LONG).run()?;
-        let call = self.git().call(["commit", "--quiet", "--file=-"]).by_the_person().index(Some(&index));
+        let call = self.git().call(["commit", "--quiet", VERBATIM, "--file=-"]).by_the_person().index(Some(&index));
         not_committed(call.limit(LONG).input(landing.message.clone().into_bytes()).run())
+    }
+
+    /// Makes the index hold what a plan says of submodules: of these nothing is on the disk but a directory.
+    fn point(&self, pointers: &[(PathBuf, Planned)], index: &Path) -> Result<(), Error> {
+        let mut input = Vec::new();
+        let mut gone = Vec::new();
+        for (path, planned) in pointers {
+            let Some((mode, id)) = &planned.after else {
+                gone.push(path.clone());
+                continue;
+            };
+            input.extend_from_slice(format!("{mode} {id}\t").as_bytes());
+            input.extend_from_slice(path.as_os_str().as_bytes());
+            input.push(0);
+        }
+        Staging { git: self.git(), root: self.root(), index: Some(index) }.remove(&gone)?;
+        if input.is_empty() {
+            return Ok(());
+        }
+        let call = self.git().call(["update-index", "-z", "--add", "--replace", "--index-info"]).index(Some(index));
+        call.limit(LONG).input(input).run().map(drop)
     }
 
     fn merge_commit(&self, other: &CommitId, message: &str) -> Result<(), Error> {
@@ -121,7 +172,7 @@ impl Checkout {
             let conflicts = own.into_iter().map(|path| Conflict { path, why: "a merge wants everything committed" });
             return Err(Error::Conflicts { conflicts: conflicts.collect() });
         }
-        let call = self.git().call(["merge", "--quiet", "--no-ff", "-m", message, &other.0]).by_the_person();
+        let call = self.git().call(["merge", "--quiet", "--no-ff", VERBATIM, "-m", message, &other.0]).by_the_person();
         let merged = not_committed(call.limit(LONG).run());
         if merged.is_err() && !self.abort_known_merge(other)? {
             self.unstage_merge()?;
@@ -167,7 +218,7 @@ impl Checkout {
     fn follow_head(&self, plan: &CommitId) -> Result<(), Error> {
         let mut input = Vec::new();
         for path in self.planned_files(plan)? {
-            input.extend_from_slice(std::os::unix::ffi::OsStrExt::as_bytes(path.as_os_str()));
+            input.extend_from_slice(path.as_os_str().as_bytes());
             input.push(0);
         }
         let call = self.git().call(["reset", "--quiet", "--pathspec-from-file=-", "--pathspec-file-nul"]);

@@ -4,8 +4,9 @@
 //! What always holds:
 //!
 //! - The caller's HEAD, branches, index, stash and files stay byte for byte what they were. In its `.git` only objects,
-//!   `refs/heads/nisse/…`, `refs/nisse/…` and the task's worktree entry come and go. A task that works in place gives
-//!   them back at its end. Only what a person asks for with `nisse apply` (`apply`, `carry`, `land`) changes more.
+//!   `refs/heads/nisse/…`, `refs/nisse/…` and the task's worktree entry come and go. A task that works in place begins in a
+//!   clean checkout, and gives it back at its end. Only what a person asks for with `nisse apply` (`apply`, `carry`,
+//!   `land`) changes more, and what they save meanwhile is not lost (`exchange`).
 //! - Objects are on disk before a ref names them, and a ref moves by compare-and-swap only.
 //! - Each step that an intent stands for may be done twice, or again after it was half done, with the same end.
 //! - Nothing runs that a repository's configuration names, no hooks, signing, fsmonitor, external diff; only content
@@ -20,7 +21,6 @@
 mod apply;
 mod aside;
 mod branch;
-mod by_others;
 mod carry;
 mod checkout;
 mod checkpoint;
@@ -28,12 +28,19 @@ mod configuration;
 mod copied;
 mod diff;
 mod disk;
+mod draft;
+mod exchange;
 mod excludes;
 pub mod git;
+mod give_back;
 mod in_place;
 mod land;
 mod leftovers;
+mod looked_at;
+mod never_staged;
+mod pack;
 mod persons;
+mod planned;
 mod process;
 mod restore;
 mod roll_back;
@@ -46,6 +53,7 @@ mod submodules;
 mod take_in;
 mod three_way;
 mod tie;
+mod unclean;
 mod uncommittable;
 pub mod workspace;
 mod worktree;
@@ -56,18 +64,21 @@ use std::{
     time::Duration,
 };
 
-pub use apply::{Conflict, Plan, PlanRequest};
+pub use apply::{Conflict, Plan, PlanRequest, Planning};
 pub use branch::{TaskBranch, branch_name, discarded_ref};
-pub use by_others::ByOthers;
-pub use carry::{Way, before_apply_ref};
+pub use carry::{Carried, Way, before_apply_ref};
 pub use checkout::{Checkout, git_version};
 pub use checkpoint::CheckpointRequest;
 pub use diff::{Diff, FileStat};
-pub(crate) use disk::keep_owner;
+pub(crate) use draft::{Like, write as write_draft};
+pub(crate) use exchange::{Is, Outcome, Spot};
 pub use git::Environment;
-pub use in_place::IN_PLACE_REFS;
+pub use give_back::GivenBack;
 pub use leftovers::{TaskRef, TaskWorktree};
-pub use process::end_persons_git;
+pub use looked_at::PlanFiles;
+pub use never_staged::NeverStaged;
+pub use pack::{KeptRefs, Loose, Packed};
+pub use process::end_git;
 pub use roll_back::found_ref;
 pub use snapshot::{Snapshot, SnapshotRequest};
 pub use uncommittable::{MovedOut, kept_in};
@@ -97,6 +108,14 @@ pub enum Error {
         checkout: PathBuf,
         /// The sentence that says why, and the way on.
         why: String,
+    },
+    /// The checkout holds unfinished work, and a task in place needs one that holds none.
+    #[error("{} holds unfinished work, and a task in place needs a clean checkout: {}", checkout.display(), first(paths))]
+    Unclean {
+        /// The checkout.
+        checkout: PathBuf,
+        /// The paths.
+        paths: Vec<String>,
     },
     /// The git program cannot be started.
     #[error("the git program cannot be started: {source}")]
@@ -238,6 +257,12 @@ fn listed(conflicts: &[Conflict]) -> String {
     let more = conflicts.len().saturating_sub(named.len());
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     format!("{}{more}", named.join(", "))
+}
+
+/// The first twenty of these paths, and how many more there are.
+fn first(paths: &[String]) -> String {
+    let more = if paths.len() > 20 { format!(" and {} more", paths.len() - 20) } else { String::new() };
+    format!("{}{more}", paths.iter().take(20).cloned().collect::<Vec<_>>().join(", "))
 }
 
 /// A commit that may be missing, in words.

@@ -25,8 +25,8 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// Gives up the terminal (`tty_ioctl(4)`).
 const TIOCNOTTY: Opcode = if cfg!(target_os = "linux") { 0x5422 } else { 0x2000_7471 };
 
-/// The process group of the person's git that is running.
-static PERSONS: Mutex<Option<Pid>> = Mutex::new(None);
+/// The process group of the git that is running and may be ended: the person's, or one whose work is no loss.
+static ENDABLE: Mutex<Option<Pid>> = Mutex::new(None);
 
 /// What came of a process.
 pub(super) struct Ended {
@@ -63,13 +63,13 @@ pub(super) fn set_apart(command: &mut Command, lock: Option<Arc<File>>) {
 
 /// Feeds a process and takes what it prints until it has ended. What it left in the background and what holds its
 /// outputs open is not waited for.
-pub(super) fn exchange(mut child: Child, input: Option<Vec<u8>>, limit: Duration, persons: bool) -> io::Result<Ended> {
+pub(super) fn exchange(mut child: Child, input: Option<Vec<u8>>, limit: Duration, endable: bool) -> io::Result<Ended> {
     if let (Some(mut stdin), Some(bytes)) = (child.stdin.take(), input) {
         // a child that ends early says why on its standard error
         thread::spawn(move || drop(stdin.write_all(&bytes)));
     }
     let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
-    let _registered = persons.then(|| Registered::new(group));
+    let _registered = endable.then(|| Registered::new(group));
     let begun = Instant::now();
     let (stdout, stderr) = (Drain::of(child.stdout.take()), Drain::of(child.stderr.take()));
     let mut gone: Option<Instant> = None;
@@ -90,23 +90,23 @@ pub(super) fn exchange(mut child: Child, input: Option<Vec<u8>>, limit: Duration
     Ok(Ended { status: Some(child.wait()?), stdout: stdout.take(), stderr: stderr.take() })
 }
 
-/// Ends the person's git that is running, with its hooks and whatever signs; false if none is. Whoever waits for it is
-/// told how it ended.
+/// Ends the git that is running and may be ended, the person's with its hooks and whatever signs; false if none is.
+/// Whoever waits for it is told how it ended.
 #[must_use]
-pub fn end_persons_git() -> bool {
-    let Some(group) = *persons() else { return false };
+pub fn end_git() -> bool {
+    let Some(group) = *endable() else { return false };
     kill(Some(group), Signal::TERM);
     thread::spawn(move || {
         thread::sleep(PATIENCE);
-        if *persons() == Some(group) {
+        if *endable() == Some(group) {
             kill(Some(group), Signal::KILL);
         }
     });
     true
 }
 
-fn persons() -> MutexGuard<'static, Option<Pid>> {
-    PERSONS.lock().unwrap_or_else(PoisonError::into_inner)
+fn endable() -> MutexGuard<'static, Option<Pid>> {
+    ENDABLE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn kill(group: Option<Pid>, signal: Signal) {
@@ -116,19 +116,19 @@ fn kill(group: Option<Pid>, signal: Signal) {
     }
 }
 
-/// The person's git is known for as long as this lives.
+/// A git that may be ended is known for as long as this lives.
 struct Registered;
 
 impl Registered {
     fn new(group: Option<Pid>) -> Self {
-        *persons() = group;
+        *endable() = group;
         Self
     }
 }
 
 impl Drop for Registered {
     fn drop(&mut self) {
-        *persons() = None;
+        *endable() = None;
     }
 }
 

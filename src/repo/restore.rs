@@ -16,20 +16,25 @@ use crate::domain::{checkout::Isolation, id::CommitId};
 
 impl Worktree {
     /// Makes index and files those of `commit`; untracked files go, and repositories inside. Ignored files and
-    /// artefacts stay. The branch is not moved.
-    pub fn restore(&self, commit: &CommitId) -> Result<(), Error> {
+    /// artefacts stay. The branch is not moved. Gives the files of a checkout whose hard links that tears apart.
+    pub fn restore(&self, commit: &CommitId) -> Result<Vec<String>, Error> {
         self.forget();
         self.verify()?;
         let git = self.git()?;
         self.plain_index(&git, commit)?;
         self.unstage_aside(&git, commit)?;
+        let torn = match self.branch().isolation {
+            Isolation::InPlace => self.linked(&self.changed_paths(commit)?),
+            Isolation::Worktree => Vec::new(),
+        };
         let reset = || git.call(["read-tree", "--reset", "-u", commit.0.as_str()]).limit(LONG).run();
         reset()?;
         self.remove_new_rules(&git)?;
 
         if self.branch().isolation == Isolation::InPlace {
             self.remove_untracked(&git)?;
-            return reset().map(drop);
+            reset()?;
+            return Ok(torn);
         }
         let changes = self.changes(&git, None)?;
         let mut call = git.call(["clean", "-ffdq"]);
@@ -37,22 +42,22 @@ impl Worktree {
             call = call.args(["-e", &pattern]);
         }
         let aside = self.aside()?;
-        for place in changes.artefacts.iter().chain(aside.places()) {
+        let left = changes.left_out.iter().map(|left| &left.path);
+        for place in changes.artefacts.iter().chain(aside.places()).chain(left) {
             call = call.args([OsStr::new("-e"), &pattern_of(place)]);
         }
         call.limit(LONG).run()?;
         // where a directory had become a link, the first time looked through it and found its files in order
-        reset().map(drop)
+        reset()?;
+        Ok(torn)
     }
 
     /// Removes what is untracked in a checkout: the files, and the directories that they leave empty. Directories that
-    /// were empty before are the person's.
+    /// were empty before are the person's, and so may be a repository inside.
     fn remove_untracked(&self, git: &Git) -> Result<(), Error> {
         let changes = self.changes(git, None)?;
-        // repositories are not in any checkpoint: whose they are is not known here
         for path in &changes.untracked {
-            let place = self.path().join(path);
-            remove_tree_or_file(&place)?;
+            remove_tree_or_file(&self.path().join(path))?;
             for above in path.ancestors().skip(1).take_while(|above| !above.as_os_str().is_empty()) {
                 if std::fs::remove_dir(self.path().join(above)).is_err() {
                     break;
@@ -67,7 +72,9 @@ impl Worktree {
     fn remove_new_rules(&self, git: &Git) -> Result<(), Error> {
         let call = git.call(["ls-files", "-z", "--others", "--", ":(glob)**/.gitignore"]);
         let mut found = paths(call.limit(LONG).parts()?);
-        found.retain(|path| !excludes::artefact(self.path(), path));
+        let aside = self.aside()?;
+        found.retain(|path| !excludes::artefact(self.path(), path) && !aside.holds(path));
+        found.retain(|path| !self.kept_out().is_some_and(|kept_out| path.starts_with(kept_out)));
         // the upper ones first: with them goes what they say about the lower ones
         found.sort_by_key(|path| path.components().count());
         let mut rest = found.as_slice();
@@ -86,7 +93,7 @@ impl Worktree {
     }
 }
 
-fn remove_tree_or_file(path: &Path) -> Result<(), Error> {
+pub(super) fn remove_tree_or_file(path: &Path) -> Result<(), Error> {
     if path.symlink_metadata().is_ok_and(|found| found.is_dir()) {
         return super::worktree::remove_tree(path);
     }

@@ -3,10 +3,13 @@
 //!
 //! Both steps may be done again after they were half done. What was kept first stays: the second time there is less.
 
+use std::path::PathBuf;
+
 use super::{
     Error, TaskBranch, Worktree,
+    checkpoint::{Author, commit_tree},
     git::LONG,
-    staging::{paths, shown},
+    staging::{Staging, paths, scratch, shown},
     worktree::{clear_branch, refuse_elsewhere, remove},
 };
 use crate::domain::{
@@ -20,7 +23,7 @@ pub fn found_ref(task: TaskId, number: u64) -> String {
     format!("refs/nisse/found/{task}/{number}")
 }
 
-/// The same for what is kept without a person's decision, by what it is: `by-others`, and `by-others-2` where that holds
+/// The same for what is kept without a person's decision, by what it is: `setup`, and `setup-2` where that holds
 /// something else already.
 pub(super) fn found_as(task: TaskId, what: &str, number: usize) -> String {
     let more = if number == 1 { String::new() } else { format!("-{number}") };
@@ -28,6 +31,33 @@ pub(super) fn found_as(task: TaskId, what: &str, number: usize) -> String {
 }
 
 impl Worktree {
+    /// A commit of the files as they are now, on top of `head`, where they differ from it; no ref and no index moves. What
+    /// a commit cannot hold (a pipe) is left out.
+    pub fn hold(&self, head: &CommitId, at_ms: u64) -> Result<Option<CommitId>, Error> {
+        self.verify()?;
+        let git = self.git()?;
+        self.plain_index(&git, head)?;
+        let scratch = scratch()?;
+        let index = scratch.path().join("index");
+        self.index_of(&git, head, Some(&index))?;
+        git.call(["update-index", "-q", "--refresh"]).index(Some(&index)).limit(LONG).also_fine(1).run()?;
+        let staging = Staging { git: &git, root: self.path(), index: Some(&index) };
+        let changes = self.changes(&git, Some(&index))?;
+        let fits = |path: &PathBuf| {
+            let found = self.path().join(path).symlink_metadata();
+            // a directory in the place of a tracked file: that is gone
+            found.map_or(true, |found| found.is_file() || found.is_symlink() || found.is_dir())
+        };
+        staging.add(&changes.tracked.into_iter().chain(changes.untracked).filter(fits).collect::<Vec<_>>())?;
+        let tree = staging.write_tree()?;
+        if self.store().tree(head)? == tree {
+            return Ok(None);
+        }
+        let author = Author { name: "nisse", email: "nisse@localhost", at_ms };
+        let message = format!("nisse: files as they were found\n\nNisse-Task: {}\n", self.branch().task);
+        commit_tree(&git, &tree, &[head], &message, &author).map(Some)
+    }
+
     /// Keeps what the files hold beyond `head`, and says under which ref; none if that is nothing.
     pub fn keep_as(&self, what: &str, head: &CommitId, at_ms: u64) -> Result<Option<String>, Error> {
         let Some(found) = self.hold(head, at_ms)? else { return Ok(None) };

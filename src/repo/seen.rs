@@ -16,8 +16,11 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use super::{Worktree, excludes};
-use crate::domain::id::{CommitId, Hash};
+use super::{Error, Worktree, excludes};
+use crate::domain::{
+    checkout::Isolation,
+    id::{CommitId, Hash},
+};
 
 /// Trees with more files are left to git, which need not look into ignored directories.
 const MOST: usize = 30_000;
@@ -97,8 +100,38 @@ impl Worktree {
         let now = kept.now(self.path());
         let own = self.own_stamps();
         match kept.seen.as_mut().filter(|seen| seen.at == *commit && seen.own == own).zip(now) {
-            Some((seen, now)) => seen.compare(self.path(), now),
+            Some((seen, now)) => seen.compare(self.path(), self.kept_out(), now),
             None => Looks::Unknown,
+        }
+    }
+
+    /// The paths whose files differ from those of `commit`, as [`Self::changed_since`] gives them, and at once where all
+    /// looks as it did when all of it was in there. Of a checkout that somebody took off the task's branch, it is HEAD.
+    pub fn differs_from(&self, commit: &CommitId) -> Result<Vec<String>, Error> {
+        if self.looks_beside(commit) == Looks::Same {
+            return Ok(Vec::new());
+        }
+        if self.branch().isolation == Isolation::InPlace && !self.branch().is_checked_out()? {
+            return Ok(vec!["HEAD".to_owned()]);
+        }
+        let seen = self.look();
+        self.forget();
+        let changed = self.changed_since(commit)?;
+        if changed.is_empty() {
+            self.remember(seen, commit);
+        }
+        Ok(changed)
+    }
+
+    /// Whether one path looks as it did when all of the tree was in `commit`, and so does what git's answer depends on.
+    #[must_use]
+    pub fn looks_same_at(&self, path: &str, commit: &CommitId) -> bool {
+        let (kept, own) = (self.memory.lock(), self.own_stamps());
+        let Some(seen) = kept.seen.as_ref().filter(|seen| seen.at == *commit && seen.own == own) else { return false };
+        match (seen.files.get(Path::new(path)), self.path().join(path).symlink_metadata()) {
+            (Some(file), Ok(found)) => file.is(self.path(), Path::new(path), stamp(&found)),
+            (None, Err(error)) => error.kind() == std::io::ErrorKind::NotFound,
+            (Some(_), Err(_)) | (None, Ok(_)) => false,
         }
     }
 
@@ -106,7 +139,7 @@ impl Worktree {
     pub(super) fn look(&self) -> Option<Seen> {
         let (root, now) = (self.path(), self.memory.lock().now(self.path())?);
         let mut files = HashMap::new();
-        let all = walk(root, |path, stamp| match File::new(root, path, stamp, now) {
+        let all = walk(root, self.kept_out(), |path, stamp| match File::new(root, path, stamp, now) {
             Some(file) if files.len() < MOST => {
                 files.insert(path.to_owned(), file);
                 true
@@ -176,11 +209,11 @@ impl Worktree {
 pub(super) type Looked = Vec<(PathBuf, Option<File>)>;
 
 impl Seen {
-    fn compare(&mut self, root: &Path, now: i128) -> Looks {
+    fn compare(&mut self, root: &Path, kept_out: Option<&Path>, now: i128) -> Looks {
         self.look += 1;
         let (files, look) = (&mut self.files, self.look);
         let (mut known, mut differ) = (0, Vec::new());
-        let walked = walk(root, |path, stamp| {
+        let walked = walk(root, kept_out, |path, stamp| {
             match files.get_mut(path) {
                 Some(file) => {
                     (file.found, known) = (look, known + 1);
@@ -238,16 +271,16 @@ impl File {
     }
 }
 
-/// Goes through everything below `root` that is no directory, save git's own, until `each` says no; whether it never
-/// did. None if something cannot be looked at.
-fn walk(root: &Path, mut each: impl FnMut(&Path, Stamp) -> bool) -> Option<bool> {
+/// Goes through everything below `root` that is no directory, save git's own and what is kept out, until `each` says no;
+/// whether it never did. None if something cannot be looked at.
+fn walk(root: &Path, kept_out: Option<&Path>, mut each: impl FnMut(&Path, Stamp) -> bool) -> Option<bool> {
     let mut directories = vec![PathBuf::new()];
     while let Some(directory) = directories.pop() {
         for entry in fs::read_dir(root.join(&directory)).ok()? {
             let entry = entry.ok()?;
             let path = directory.join(entry.file_name());
             if entry.file_type().ok()?.is_dir() {
-                if path != Path::new(".git") {
+                if path != Path::new(".git") && Some(&*path) != kept_out {
                     directories.push(path);
                 }
             } else if path != Path::new(".git") && !each(&path, stamp(&entry.metadata().ok()?)) {

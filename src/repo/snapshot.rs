@@ -11,7 +11,7 @@ use super::{
     Checkout, Error,
     checkpoint::{Author, commit_tree},
     git::LONG,
-    io_error,
+    io_error, never_staged,
     staging::{Staging, scratch, shown},
 };
 use crate::domain::{
@@ -52,8 +52,6 @@ pub struct Snapshot {
     pub commit: CommitId,
     /// It holds unfinished work.
     pub dirty: bool,
-    /// It holds all files that git does not ignore.
-    pub complete: bool,
     /// What was not carried, in sentences.
     pub notices: Vec<String>,
 }
@@ -71,16 +69,19 @@ impl Checkout {
     pub fn snapshot(&self, request: &SnapshotRequest<'_>) -> Result<Snapshot, Error> {
         self.ready()?;
         let snapshot = match (&request.base.commit, request.base.explicit) {
-            (Some(commit), true) => {
-                Snapshot { commit: commit.clone(), dirty: false, complete: true, notices: Vec::new() }
-            }
+            (Some(commit), true) => Snapshot { commit: commit.clone(), dirty: false, notices: Vec::new() },
             (Some(_), false) | (None, _) => self.snapshot_of_files(request)?,
         };
+        let mut notices = snapshot.notices;
+        notices.extend(self.unknown_filters()?);
+        Ok(Snapshot { notices, ..snapshot })
+    }
+
+    /// A notice of filters that are asked for and not configured.
+    pub(super) fn unknown_filters(&self) -> Result<Option<String>, Error> {
         let unknown: Vec<_> =
             self.filters_asked_for()?.into_iter().filter(|name| !self.filters().knows(name)).collect();
-        let mut notices = snapshot.notices;
-        notices.extend(listed("not set up here, so files are taken as they are: the filters", &unknown));
-        Ok(Snapshot { notices, ..snapshot })
+        Ok(listed("not set up here, so files are taken as they are: the filters", &unknown))
     }
 
     fn snapshot_of_files(&self, request: &SnapshotRequest<'_>) -> Result<Snapshot, Error> {
@@ -102,7 +103,8 @@ impl Checkout {
     fn commit_files(&self, request: &SnapshotRequest<'_>, index: &Path) -> Result<Snapshot, Error> {
         let staging = Staging { git: self.git(), root: self.root(), index: Some(index) };
         let mut notices = Vec::new();
-        let changes = staging.changes()?;
+        let mut changes = staging.changes()?;
+        self.rules().take_out(&mut changes, &staging, &*self.store())?;
         let mut paths = changes.tracked;
         let size = |path: &PathBuf| self.root().join(path).symlink_metadata().map_or(0, |found| found.len());
         let (large, carried): (Vec<_>, Vec<_>) =
@@ -113,7 +115,7 @@ impl Checkout {
         notices.extend(listed("not carried over, because they are too large and untracked", &large));
         notices.extend(listed("not carried over, because they are repositories of their own", &repositories));
         notices.extend(listed("not carried over, because git is told not to look at them", &self.hidden_edits()?));
-        let complete = notices.is_empty();
+        notices.extend(never_staged::notices(&changes.left_out, self.rules(), self.root()));
         notices
             .extend(listed("not carried over, because they lie in submodules: changes in", &self.submodule_changes()?));
 
@@ -122,14 +124,14 @@ impl Checkout {
         if let Some(base) = &request.base.commit
             && self.store().tree(base)? == tree
         {
-            return Ok(Snapshot { commit: base.clone(), dirty: false, complete, notices });
+            return Ok(Snapshot { commit: base.clone(), dirty: false, notices });
         }
         let dirty = request.base.commit.is_some() || !EMPTY_TREES.contains(&&*tree);
         let author = Author { name: "nisse", email: "nisse@localhost", at_ms: request.at_ms };
         let message = format!("{SUBJECT}\n\nNisse-Task: {}\n", request.task);
         let parents: Vec<_> = request.base.commit.iter().collect();
         let commit = commit_tree(self.git(), &tree, &parents, &message, &author)?;
-        Ok(Snapshot { commit, dirty, complete, notices })
+        Ok(Snapshot { commit, dirty, notices })
     }
 
     /// Reads HEAD and the index; the index is copied with its time, because git compares that with the files' times to
@@ -157,7 +159,7 @@ impl Checkout {
     }
 
     /// Paths under assume-unchanged or skip-worktree whose files differ from the index all the same.
-    fn hidden_edits(&self) -> Result<Vec<String>, Error> {
+    pub(super) fn hidden_edits(&self) -> Result<Vec<String>, Error> {
         let unwatched = self.store().unwatched()?;
         let mut edited = Vec::new();
         let mut present = Vec::new();

@@ -1,7 +1,8 @@
 //! Bringing an index up to what the files are, and writing its tree: shared by snapshot and checkpoint.
 
 use std::{
-    ffi::{OsStr, OsString},
+    collections::BTreeSet,
+    ffi::OsStr,
     os::unix::ffi::OsStrExt,
     path::{Path, PathBuf},
 };
@@ -10,6 +11,7 @@ use super::{
     Error, excludes,
     git::{Git, LONG},
     io_error,
+    never_staged::LeftOut,
 };
 
 /// Above this many paths, new objects are synced together instead of one by one.
@@ -36,17 +38,17 @@ pub(super) struct Changes {
     pub(super) repositories: Vec<PathBuf>,
     /// Directories by which paths were left out as artefacts of a tool with a project file beside them.
     pub(super) artefacts: Vec<PathBuf>,
+    /// Paths that are never staged, which are in none of the others.
+    pub(super) left_out: Vec<LeftOut>,
 }
 
 impl Staging<'_> {
     /// Paths whose files differ from the index, or look as if they did, and untracked ones; one look at all files.
     pub(super) fn changes(&self) -> Result<Changes, Error> {
         let scratch = scratch()?;
-        let mut from = OsString::from("--exclude-from=");
-        from.push(excludes::write(scratch.path())?);
         let call = self.git.call(["ls-files", "-z", "-t", "--modified", "--deleted", "--others", "--exclude-standard"]);
         let mut changes = Changes::default();
-        for part in call.args([from]).index(self.index).limit(LONG).parts()? {
+        for part in call.args([excludes::option(scratch.path())?]).index(self.index).limit(LONG).parts()? {
             // a letter, a blank, a path; what is deleted is told as modified too
             let Some((mark, path)) = part.split_first_chunk::<2>() else { continue };
             let path = PathBuf::from(OsStr::from_bytes(path));
@@ -64,9 +66,26 @@ impl Staging<'_> {
                 changes.untracked.push(path);
             }
         }
-        // a submodule whose commit moved is told as modified; where it points is not a task's to change
-        changes.tracked.retain(|path| !self.root.join(path).is_dir() || self.root.join(path).is_symlink());
+        let submodules = self.submodules_among(&changes.tracked)?;
+        changes.tracked.retain(|path| !submodules.contains(path));
         Ok(changes)
+    }
+
+    /// Those of these tracked paths that are submodules: where one points is not a task's to change, and it is told as
+    /// modified when its commit moved. A file in whose place there is a directory now is told so too.
+    fn submodules_among(&self, tracked: &[PathBuf]) -> Result<BTreeSet<PathBuf>, Error> {
+        let is_directory = |path: &&PathBuf| self.root.join(path).symlink_metadata().is_ok_and(|found| found.is_dir());
+        let directories: Vec<_> = tracked.iter().filter(is_directory).collect();
+        if directories.is_empty() {
+            return Ok(BTreeSet::new());
+        }
+        let call = self.git.call(["ls-files", "-z", "--stage", "--"]).args(directories);
+        let entries = call.variable("GIT_LITERAL_PATHSPECS", "1").index(self.index).limit(LONG).parts()?;
+        let submodule = |entry: &Vec<u8>| {
+            let tab = entry.iter().position(|byte| *byte == b'\t')?;
+            entry.starts_with(b"160000 ").then(|| PathBuf::from(OsStr::from_bytes(&entry[tab + 1..])))
+        };
+        Ok(entries.iter().filter_map(submodule).collect())
     }
 
     /// Makes the index hold what is at these paths now: new bytes, a new mode, or nothing.

@@ -4,6 +4,8 @@
 //! those that the library refuses or reads wrongly: sparse, split, partial, SHA-256, reftable. Which of them it is, is
 //! decided when the checkout is opened; `tests/it/repo/twins.rs` holds that both give the same answers and ids.
 
+mod agreement;
+mod conversion;
 mod library;
 mod loose;
 mod program;
@@ -112,6 +114,12 @@ pub(super) trait Store {
 
     /// Moves a ref from one commit to another, durably, if it is still at the first.
     fn move_ref(&self, git: &Git, name: &str, from: &CommitId, to: &CommitId) -> Result<(), Error>;
+
+    /// The paths that a tree (by its id) holds and `commit` does not.
+    fn added(&self, commit: &CommitId, tree: &str) -> Result<Vec<PathBuf>, Error>;
+
+    /// Whether a commit holds a file at a path.
+    fn holds(&self, commit: &CommitId, path: &Path) -> Result<bool, Error>;
 
     /// Whether both commits hold the same files.
     fn same_tree(&self, a: &CommitId, b: &CommitId) -> Result<bool, Error> {

@@ -66,7 +66,7 @@ impl Worktree {
 }
 
 /// The git directory of a submodule that is checked out at `path`.
-fn git_dir_of(path: &Path) -> Option<PathBuf> {
+pub(super) fn git_dir_of(path: &Path) -> Option<PathBuf> {
     let tie = path.join(".git");
     let found = tie.symlink_metadata().ok()?;
     let place = if found.is_dir() {

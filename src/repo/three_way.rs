@@ -44,11 +44,11 @@ fn decide(change: &Change, ours: Option<&Entry>) -> Decision {
     if ours == new {
         return Decision::Already;
     }
-    if [old, new, ours].into_iter().flatten().any(|entry| entry.mode == "160000") {
-        return Decision::Conflict("a submodule");
-    }
     if ours == old {
         return Decision::Take;
+    }
+    if [old, new, ours].into_iter().flatten().any(|entry| entry.mode == "160000") {
+        return Decision::Conflict("a submodule, which you changed too");
     }
     match (old, ours, new) {
         (Some(old), Some(ours), Some(new)) if [old, ours, new].into_iter().all(regular) => {
@@ -68,6 +68,8 @@ fn decide(change: &Change, ours: Option<&Entry>) -> Decision {
 pub(super) struct Merged {
     pub(super) files: BTreeMap<PathBuf, Option<Entry>>,
     pub(super) conflicts: Vec<(PathBuf, &'static str)>,
+    /// How many paths were as the changes found them.
+    pub(super) taken: usize,
 }
 
 impl Checkout {
@@ -108,7 +110,10 @@ impl Checkout {
             let present = ours.get(&change.path).unwrap_or(&change.old).clone();
             let result = match decide(change, present.as_ref()) {
                 Decision::Already => continue,
-                Decision::Take => change.new.clone(),
+                Decision::Take => {
+                    merged.taken += 1;
+                    change.new.clone()
+                }
                 Decision::Merge(mode) => {
                     let Some(blob) = self.merge_contents(change, present.as_ref())? else {
                         merged.conflicts.push((change.path.clone(), "you changed the same lines"));

@@ -152,14 +152,19 @@ impl Worktree {
 
     /// The paths whose files differ from those of `commit`, sorted; ignored ones and artefacts don't count.
     pub fn changed_since(&self, commit: &CommitId) -> Result<Vec<String>, Error> {
+        Ok(self.changed_paths(commit)?.iter().map(|path| shown(path)).collect())
+    }
+
+    /// The same as paths.
+    pub(super) fn changed_paths(&self, commit: &CommitId) -> Result<Vec<PathBuf>, Error> {
         self.verify()?;
         let git = self.git()?;
         self.plain_index(&git, commit)?;
         let call = git.call(["diff", "-z", "--name-only", "--no-ext-diff", "--no-textconv", "--no-renames"]);
         let call = call.args(["--ignore-submodules=all", commit.0.as_str(), "--"]);
         let mut changed = paths(call.limit(LONG).parts()?);
+        changed.retain(|path| !self.kept_out().is_some_and(|kept_out| path.starts_with(kept_out)));
         changed.extend(self.changes(&git, None)?.untracked);
-        let mut changed: Vec<_> = changed.iter().map(|path| shown(path)).collect();
         changed.sort_unstable();
         changed.dedup();
         Ok(changed)

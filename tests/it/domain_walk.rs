@@ -165,8 +165,8 @@ fn candidates(task: &Task, dice: &mut Dice<'_>) -> Vec<EventKind> {
         IntentKind::Squash { from: commit(1), to: commit(2) },
         IntentKind::Discard { tip: commit(3), end: End::Failed, cause: "why".to_owned() },
         IntentKind::CleanUp,
-        IntentKind::CheckoutSwitch { way: Way::There, kept: commit(6), snapshot: commit(9) },
-        IntentKind::CheckoutSwitch { way: back, kept: commit(6), snapshot: commit(9) },
+        IntentKind::CheckoutSwitch { way: Way::There, snapshot: commit(9) },
+        IntentKind::CheckoutSwitch { way: back, snapshot: commit(9) },
         IntentKind::Apply {
             plan: commit(6),
             before: commit(7),
@@ -243,6 +243,7 @@ fn candidates(task: &Task, dice: &mut Dice<'_>) -> Vec<EventKind> {
         },
         EventKind::TurnEnded { turn },
         EventKind::LeftOut { paths: vec!["x.log".to_owned()] },
+        EventKind::FilesChanged { paths: vec!["a.txt".to_owned()] },
         EventKind::WorktreeRepaired { what: vec!["HEAD".to_owned()] },
         EventKind::UncommittableMade { paths: vec!["app/".to_owned()] },
         EventKind::KeptAside { paths: vec!["app/".to_owned()], place: "/kept".to_owned() },

@@ -1,7 +1,6 @@
 //! A task that works in the checkout itself: decided about, given up, brought home, and seen by the doctor.
 
 use std::{
-    collections::BTreeSet,
     fs,
     sync::atomic::{AtomicBool, Ordering},
     time::Duration,
@@ -12,22 +11,14 @@ use serde_json::{Value, json};
 
 use crate::{
     gates::cut_in_a_command_with,
-    support::{Checkout, Fingerprint, Script, Step, TestEnvironment, Wire, wait_until},
+    support::{Fingerprint, Script, Step, TestEnvironment, Wire, wait_until},
 };
 
 fn write(path: &str, content: &str) -> Step {
     Step::call("write_file", json!({"path": path, "content": content}))
 }
 
-/// Work of the person's: staged, changed again, untracked, taken away.
-fn unfinished(checkout: &Checkout) {
-    checkout.write("gone.txt", "gone\n").write("notes.txt", "notes\n").commit("more");
-    checkout.write("a.txt", "staged\n").git(&["add", "a.txt"]);
-    checkout.write("a.txt", "and changed again\n").write("untracked.txt", "untracked\n");
-    fs::remove_file(checkout.path().join("gone.txt")).unwrap();
-}
-
-/// A pending task that has written `b.txt`, in a checkout with unfinished work; it is handed back when it is resumed.
+/// A pending task that has written `b.txt`; it is handed back when it is resumed.
 fn pending() -> (TestEnvironment, Value) {
     let went = AtomicBool::new(false);
     let away = Step::error(503, &[("retry-after", "86400")], "overloaded", "later");
@@ -39,7 +30,7 @@ fn pending() -> (TestEnvironment, Value) {
             _ => Step::hand_back(),
         }),
     );
-    unfinished(&env.checkout);
+    env.checkout.write("notes.txt", "notes\n").commit("more");
     // HEAD goes away and comes back, which its reflog tells
     env.person_will_change(".git/logs/HEAD");
     let rests = env.delegate(&["--isolation", "in-place"], "Make b.txt.").ends(5, "interrupted");
@@ -59,7 +50,7 @@ fn marker(env: &TestEnvironment, options: &[&str]) -> Option<String> {
 }
 
 fn is_marker(one: &Value) -> bool {
-    text(one, "name").starts_with("refs/nisse/in-place/")
+    text(one, "name").contains("task in place")
 }
 
 #[test]
@@ -104,60 +95,60 @@ fn a_command_that_was_cut_off_is_decided_about() {
     }
 }
 
+/// Whoever took the checkout off the task's branch has it already.
 #[test]
-fn given_up_from_another_branch_it_waits_for_its_own() {
-    let (env, rests) = pending();
-    let (task, branch) = (text(&rests, "task"), text(&rests, "branch"));
-    env.checkout.git(&["branch", "other", "main"]);
-    env.checkout.git(&["switch", "--quiet", "other"]);
-    let before = Fingerprint::of(env.checkout.path());
-    let refused = env.run(&["drop", "--json", task]);
-    let said = refused.exits(1).json().pop().unwrap()["error"]["message"].to_string();
-    assert!(said.contains(&format!("git switch {branch}")), "{}", refused.report());
-    assert_eq!(before.changes(&Fingerprint::of(env.checkout.path()), &[]), Vec::<String>::new());
-    assert!(env.checkout.has_ref(&format!("refs/heads/{branch}")));
-
-    env.checkout.git(&["switch", "--quiet", branch]);
-    env.checkout.git(&["branch", "--quiet", "-D", "other"]);
-    let dropped = env.run(&["drop", "--json", task]).ends(0, "dropped");
-    env.assert_discarded(&dropped);
-    let changed = env.changed_paths();
-    assert!(changed.iter().all(|path| path.starts_with(".git/logs")), "{changed:?}");
-}
-
-/// Whoever goes back to their branch by hand gets their unfinished work back when the task ends.
-#[test]
-fn unfinished_work_comes_back_to_a_branch_that_was_gone_back_to() {
-    let (env, rests) = pending();
-    env.checkout.git(&["switch", "--quiet", "main"]);
-    let dropped = env.run(&["drop", "--json", text(&rests, "task")]).ends(0, "dropped");
-    env.assert_discarded(&dropped);
-    env.assert_checkout_unchanged();
-}
-
-/// What the person has there by then is theirs, and the unfinished work is kept and named.
-#[test]
-fn unfinished_work_is_kept_aside_where_it_would_be_in_the_way() {
+fn given_up_from_another_branch_the_checkout_is_left_as_it_is() {
     for committed in [false, true] {
         let (env, rests) = pending();
         let task = text(&rests, "task");
         env.checkout.git(&["switch", "--quiet", "main"]);
+        let gated = env.run(&["resume", "--json", task]).ends(6, "gated");
+        assert!(
+            text(&gated, "cause").contains("git switch") && text(&gated, "cause").contains("nisse drop"),
+            "{gated}"
+        );
         env.person(|checkout| {
-            checkout.write("a.txt", "something else\n");
+            checkout.write("a.txt", "mine\n");
             if committed {
                 checkout.commit("meanwhile");
             }
         });
-        let run = env.run(&["drop", "--json", task]);
-        env.assert_discarded(&run.ends(0, "dropped"));
-        let kept = format!("refs/nisse/found/{task}/unfinished");
-        assert!(run.stderr.contains(&kept), "{}", run.report());
-        assert_eq!(env.checkout.file_at(&kept, "a.txt").unwrap(), b"and changed again\n");
-        assert_eq!(env.checkout.file_at(&kept, "untracked.txt").unwrap(), b"untracked\n");
+        env.assert_discarded(&env.run(&["drop", "--json", task]).ends(0, "dropped"));
+        assert_eq!(fs::read_to_string(env.checkout.path().join("a.txt")).unwrap(), "mine\n");
         let changed = env.changed_paths();
         assert!(changed.iter().all(|path| path.starts_with(".git/") && path.contains("/nisse")), "{changed:?}");
         assert_eq!(marker(&env, &[]), None, "another task may work here");
     }
+}
+
+/// As one is that an older nisse began: it is not gone on with, and can be given up.
+#[test]
+fn without_its_mark_it_can_only_be_given_up() {
+    let (env, rests) = pending();
+    let task = text(&rests, "task");
+    fs::remove_dir_all(env.checkout.path().join(".git/nisse-in-place")).unwrap();
+    let gated = env.run(&["resume", "--json", task]).ends(6, "gated");
+    assert!(text(&gated, "cause").contains(&format!("nisse drop {task}")), "{gated}");
+    env.assert_discarded(&env.run(&["drop", "--json", task]).ends(0, "dropped"));
+    assert_eq!(env.checkout.git(&["symbolic-ref", "HEAD"]), "refs/heads/main");
+    assert_eq!(env.checkout.git(&["status", "--porcelain"]), "");
+    env.changed_paths();
+}
+
+/// The caller's branch may have moved meanwhile, or be gone: the checkout goes where it is by now.
+#[test]
+fn the_branch_is_checked_out_where_it_is_by_now() {
+    let (env, rests) = pending();
+    let elsewhere = env.root().join("elsewhere");
+    env.checkout.git(&["worktree", "add", "-q", elsewhere.to_str().unwrap(), "main"]);
+    fs::write(elsewhere.join("a.txt"), "moved on\n").unwrap();
+    env.checkout.git(&["-C", elsewhere.to_str().unwrap(), "commit", "-qam", "meanwhile"]);
+    env.checkout.git(&["worktree", "remove", elsewhere.to_str().unwrap()]);
+    env.run(&["resume", "--json", text(&rests, "task")]).ends(0, "handback");
+    assert_eq!(env.checkout.git(&["symbolic-ref", "HEAD"]), "refs/heads/main");
+    assert_eq!(env.checkout.git(&["status", "--porcelain"]), "");
+    assert_eq!(fs::read_to_string(env.checkout.path().join("a.txt")).unwrap(), "moved on\n");
+    env.changed_paths();
 }
 
 #[test]
@@ -166,9 +157,10 @@ fn cut_before_it_stood_it_leaves_nothing() {
         let scratch = tempfile::tempdir().unwrap();
         let began = scratch.path().join("began");
         let env = TestEnvironment::new(Wire::Chat, vec![write("b.txt", "b\n"), Step::hand_back()]);
-        unfinished(&env.checkout);
+        env.checkout.write(".gitignore", "*.log\n").commit("rules").write("x.log", "ignored\n");
         env.person_will_change(".git/logs/HEAD");
-        env.set("NISSE_WORKTREE_SETUP", &format!("test -e {0} || {{ : > {0}; sleep 600; }}", began.display()));
+        let left = "echo spoilt > a.txt; echo made > made.txt; rm .gitignore";
+        env.set("NISSE_WORKTREE_SETUP", &format!("test -e {0} || {{ {left}; : > {0}; sleep 600; }}", began.display()));
         let running = env.start(&["delegate", "--json", "--isolation", "in-place", "Make b.txt."]);
         assert!(wait_until(Duration::from_mins(2), || began.exists()), "the setup did not begin");
         running.signal(Signal::KILL);
@@ -178,49 +170,39 @@ fn cut_before_it_stood_it_leaves_nothing() {
         assert!(on.starts_with("nisse/"), "{on}");
         if given_up {
             env.run(&["drop", "--json", &task]).ends(0, "dropped");
-            assert_eq!(env.checkout.git(&["for-each-ref", "--format=%(refname)"]), "refs/heads/main");
+            assert_eq!(env.checkout.git(&["for-each-ref", "--format=%(refname)", "refs/heads"]), "refs/heads/main");
         } else {
-            env.run(&["resume", "--json", &task]).ends(0, "handback");
+            let result = env.run(&["resume", "--json", &task]).ends(0, "handback");
+            assert_eq!(env.on_branch(&result, "made.txt"), None, "what the setup left is no work");
         }
+        let kept = env.checkout.git(&["for-each-ref", "--format=%(refname)", "refs/nisse/found"]);
+        assert_eq!(env.checkout.file_at(&kept, "made.txt").unwrap(), b"made\n", "whose it was nobody can tell");
         env.assert_checkout_unchanged();
         assert_eq!(marker(&env, &[]), None);
     }
 }
 
 #[test]
-fn its_work_is_brought_home_beside_the_unfinished() {
+fn its_work_is_brought_home() {
     let env = TestEnvironment::new(
         Wire::Chat,
-        vec![
-            Step::call("edit_file", json!({"path": "a.txt", "old": "changed again", "new": "finished"})),
-            write("b.txt", "b\n").and_call("run_command", json!({"command": "rm notes.txt"})),
-            Step::hand_back(),
-        ],
+        vec![write("b.txt", "b\n").and_call("run_command", json!({"command": "rm a.txt"})), Step::hand_back()],
     );
-    unfinished(&env.checkout);
     env.person_will_change(".git/logs/HEAD");
     let result = env.delegate(&["--isolation", "in-place"], "Finish it.").ends(0, "handback");
     env.assert_checkout_unchanged();
+    env.run(&["apply", "--json", text(&result, "task")]).exits(0);
+    assert_eq!(env.checkout.git(&["status", "--porcelain"]), "");
+    assert_eq!(fs::read_to_string(env.checkout.path().join("b.txt")).unwrap(), "b\n");
+    assert!(!env.checkout.path().join("a.txt").exists());
     env.changed_paths();
-    let task = text(&result, "task");
-    env.run(&["apply", "--json", task]).exits(0);
-    let brought = ["a.txt", "b.txt", "notes.txt"].map(str::to_owned);
-    assert_eq!(BTreeSet::from_iter(env.changed_paths()), BTreeSet::from(brought.clone()), "neither HEAD nor the index");
-    let at = |file: &str| fs::read_to_string(env.checkout.path().join(file)).ok();
-    assert_eq!((at("a.txt"), at("b.txt")), (Some("and finished\n".into()), Some("b\n".into())));
-    assert_eq!((at("notes.txt"), at("untracked.txt")), (None, Some("untracked\n".into())));
-    env.run(&["apply", "--json", task, "--abort"]).exits(0);
-    assert_eq!(BTreeSet::from_iter(env.changed_paths()), BTreeSet::from(brought));
-    assert_eq!(at("a.txt").unwrap(), "and changed again\n");
-    assert_eq!(env.checkout.git(&["status", "--porcelain"]), "MM a.txt\n D gone.txt\n?? untracked.txt");
 }
 
 #[test]
 fn the_doctor_knows_whose_marker_it_is() {
     let (env, rests) = pending();
     let task = text(&rests, "task");
-    let all = env.checkout.git(&["for-each-ref", "--format=%(refname) %(objectname)", "refs/nisse/in-place"]);
-    let (name, kept) = all.split_once(' ').unwrap();
+    let mark = env.checkout.path().join(".git/nisse-in-place");
     assert_eq!(marker(&env, &["--fix"]), None, "a living task's");
     // another state directory's doctor; it has a log of its own
     env.set("NISSE_STATE_DIR", env.root().join("other").to_str().unwrap());
@@ -228,19 +210,22 @@ fn the_doctor_knows_whose_marker_it_is() {
     env.delegate(&[], "Make b.txt.").ends(3, "failed");
     assert_eq!(marker(&env, &[]).as_deref(), Some("foreign"));
     assert_eq!(marker(&env, &["--fix"]).as_deref(), Some("foreign"));
-    assert!(env.checkout.has_ref(name));
+    assert!(mark.exists());
     env.set("NISSE_STATE_DIR", env.state().to_str().unwrap());
+    let kept = env.root().join("mark");
+    fs::create_dir(&kept).unwrap();
+    fs::copy(mark.join("task"), kept.join("task")).unwrap();
 
     env.run(&["resume", "--json", task]).ends(0, "handback");
     env.assert_checkout_unchanged();
-    assert!(!env.checkout.has_ref(name));
+    assert!(!mark.exists());
     // as an ended task would leave it whose checkout was copied while it worked
-    env.checkout.git(&["update-ref", name, kept]);
+    fs::rename(&kept, &mark).unwrap();
     assert!(env.delegate(&["--isolation", "in-place"], "More.").exits(1).stderr.contains(task));
     assert_eq!(marker(&env, &[]).as_deref(), Some("dead"));
-    assert!(env.checkout.has_ref(name), "looking changes nothing");
+    assert!(mark.exists(), "looking changes nothing");
     assert_eq!(marker(&env, &["--fix"]).as_deref(), Some("removed"));
-    assert!(!env.checkout.has_ref(name));
+    assert!(!mark.exists());
     env.assert_checkout_unchanged();
 }
 
@@ -249,7 +234,7 @@ fn the_doctor_knows_whose_marker_it_is() {
 fn what_the_person_changes_while_the_setup_runs_is_kept() {
     for (how, code) in [("true", 0), ("false", 1), ("sleep 600", 7)] {
         let env = TestEnvironment::new(Wire::Chat, vec![write("b.txt", "b\n"), Step::hand_back()]);
-        unfinished(&env.checkout);
+        env.checkout.write("notes.txt", "notes\n").commit("notes");
         env.person_will_change(".git/logs/HEAD");
         let scratch = tempfile::tempdir().unwrap();
         let (began, go_on) = (scratch.path().join("began"), scratch.path().join("go-on"));

@@ -1,10 +1,6 @@
 //! What a worktree is given, where it lies, and a task that works in the checkout itself.
 
-use std::{
-    fs,
-    os::unix::fs::{PermissionsExt as _, symlink},
-    path::Path,
-};
+use std::{fs, os::unix::fs::symlink, path::Path};
 
 use serde_json::{Value, json};
 
@@ -34,7 +30,9 @@ fn what_goes_with_the_worktree_is_named() {
         let result = run.ends(code, outcome);
         let told = notices(&result);
         assert!(
-            told.contains(&"ignored by git, so no part of the branch, and gone with the worktree: out/, x.log"),
+            told.contains(
+                &"no part of the branch, by git's ignore rules or [files] deny, and gone with the worktree: out/, x.log"
+            ),
             "{told:?}"
         );
         let log = env.run(&["log", result["task"].as_str().unwrap()]);
@@ -49,7 +47,7 @@ fn what_goes_with_the_worktree_of_a_task_that_is_given_up_is_named_too() {
     env.checkout.write(".gitignore", "*.log\n").commit("rules");
     let task = env.delegate(&[], "Make b.txt.").ends(5, "interrupted")["task"].as_str().unwrap().to_owned();
     let result = env.run(&["drop", "--json", &task]).ends(0, "dropped");
-    let told = "ignored by git, so no part of the branch, and gone with the worktree: x.log";
+    let told = "no part of the branch, by git's ignore rules or [files] deny, and gone with the worktree: x.log";
     assert!(notices(&result).contains(&told), "{result}");
 }
 
@@ -212,18 +210,16 @@ fn a_branch_that_cannot_be_is_refused_first() {
     assert_eq!(env.run(&["log"]).stdout, "", "no task was begun");
 }
 
-/// Unfinished work of every kind.
-fn unfinished(env: &TestEnvironment) {
+/// A checkout with nothing unfinished, and with what no checkpoint takes: ignored, denied, artefacts, empty directories.
+fn settled(env: &TestEnvironment) {
     let checkout = &env.checkout;
-    checkout.write(".gitignore", "*.log\n").write("gone.txt", "gone\n").write("run.sh", "echo\n").commit("more");
-    checkout.write("a.txt", "staged\n").git(&["add", "a.txt"]);
-    checkout.write("a.txt", "and changed again\n").write("new.txt", "staged, new\n").git(&["add", "new.txt"]);
-    checkout.write("later.txt", "intent\n").git(&["add", "-N", "later.txt"]);
-    checkout.write("untracked.txt", "untracked\n").write("x.log", "ignored\n").executable("run.sh");
-    for (file, mode) in [("a.txt", 0o640), ("untracked.txt", 0o600)] {
-        fs::set_permissions(checkout.path().join(file), fs::Permissions::from_mode(mode)).unwrap();
-    }
-    fs::remove_file(checkout.path().join("gone.txt")).unwrap();
+    checkout
+        .write(".gitignore", "*.log\n")
+        .write("b/deep.txt", "deep\n")
+        .write("run.sh", "echo\n")
+        .executable("run.sh");
+    checkout.write("new.txt", "new\n").commit("more");
+    checkout.write("x.log", "ignored\n").write(".env", "KEY=1\n").write("node_modules/m/m.js", "m\n");
     fs::create_dir_all(checkout.path().join("empty/inside")).unwrap();
 }
 
@@ -234,7 +230,7 @@ fn switches(env: &TestEnvironment) -> &TestEnvironment {
 
 fn in_place(steps: Vec<Step>) -> TestEnvironment {
     let env = TestEnvironment::new(Wire::Chat, Script::ByHistory(steps));
-    unfinished(&env);
+    settled(&env);
     switches(&env);
     env
 }
@@ -255,12 +251,10 @@ fn in_place_everything_comes_back_however_it_ends() {
     ];
     for (outcome, code, last, options) in ends {
         let mut steps = vec![
-            Step::call("edit_file", json!({"path": "a.txt", "old": "and changed again", "new": "of the task"}))
-                .and_call("edit_file", json!({"path": "untracked.txt", "old": "untracked", "new": "task"})),
-            command(
-                "pwd; echo made > made.txt; rm later.txt run.sh; mkdir -p deep/er; touch deep/er/file; git init -q nested",
-            ),
-            command("cat a.txt untracked.txt; rm new.txt"),
+            Step::call("edit_file", json!({"path": "a.txt", "old": "a", "new": "of the task"}))
+                .and_call("edit_file", json!({"path": "b/deep.txt", "old": "deep", "new": "task"})),
+            command("pwd; echo made > made.txt; rm run.sh; mkdir -p deep/er; touch deep/er/file"),
+            command("cat a.txt; rm -r b new.txt; echo b > b; git add -A"),
         ];
         steps.extend(last);
         let env = in_place(steps);
@@ -270,10 +264,12 @@ fn in_place_everything_comes_back_however_it_ends() {
         env.assert_checkout_unchanged();
         assert_eq!(env.checkout.git(&["symbolic-ref", "HEAD"]), "refs/heads/main");
         assert_eq!(result["worktree"], Value::Null);
+        assert!(notices(&result).contains(&"files that git ignores stay in the checkout as the task left them"));
         if outcome == "handback" {
             assert_eq!(env.on_branch(&result, "a.txt").unwrap(), b"of the task\n");
-            assert_eq!(env.on_branch(&result, "untracked.txt").unwrap(), b"task\n");
-            assert_eq!(env.on_branch(&result, "later.txt"), None);
+            assert_eq!(env.on_branch(&result, "b").unwrap(), b"b\n");
+            assert_eq!(env.on_branch(&result, "run.sh"), None);
+            assert_eq!(env.on_branch(&result, ".env"), None, "it was there before");
             assert_eq!(env.on_branch(&result, "deep/er/file").unwrap(), b"");
         } else {
             env.assert_discarded(&result);
@@ -292,12 +288,13 @@ fn in_place_a_pending_task_keeps_the_checkout_and_says_so() {
         _ => Step::hand_back(),
     });
     let env = TestEnvironment::new(Wire::Chat, script);
-    unfinished(&env);
+    settled(&env);
+    fs::remove_file(env.checkout.path().join(".env")).unwrap();
     switches(&env);
     let result = env.delegate(&["--isolation", "in-place"], "Make b.txt.").ends(5, "interrupted");
     let (task, branch) = (result["task"].as_str().unwrap(), result["branch"].as_str().unwrap());
     assert_eq!(env.checkout.git(&["symbolic-ref", "--short", "HEAD"]), branch);
-    assert_eq!(env.checkout.git(&["status", "--porcelain"]), "", "the checkout is on the task's branch");
+    assert_eq!(env.checkout.git(&["status", "--porcelain"]), "?? node_modules/", "it is on the task's branch");
     assert!(notices(&result).iter().any(|notice| notice.contains(branch) && notice.contains("until the task ends")));
     assert_eq!(result["worktree"].as_str().unwrap(), env.checkout.path().to_str().unwrap());
 
@@ -323,51 +320,14 @@ fn in_place_a_pending_task_keeps_the_checkout_and_says_so() {
 }
 
 #[test]
-fn in_place_what_the_person_changes_meanwhile_is_not_lost() {
-    for (code, outcome, last) in [(0, "handback", Step::hand_back()), (3, "failed", Step::give_up())] {
-        let root = std::sync::Arc::new(std::sync::Mutex::new(std::path::PathBuf::new()));
-        let person = |file: &'static str, text: &'static str| {
-            let root = std::sync::Arc::clone(&root);
-            move || fs::write(root.lock().unwrap().join(file), text).unwrap()
-        };
-        let env = TestEnvironment::new(
-            Wire::Chat,
-            vec![
-                Step::call("read_file", json!({"path": "notes.md"})),
-                write("notes.md", "of the model\n").before(person("notes.md", "notes\nhuman line\n")),
-                write("b.txt", "b\n").before(person("new.txt", "made by hand\n")),
-                last.before(person("b.txt", "of the task, and by hand\n")),
-            ],
-        );
-        env.checkout.write("notes.md", "notes\n").commit("notes");
-        *root.lock().unwrap() = env.checkout.path().to_owned();
-        env.person_will_change("notes.md");
-        switches(&env).may_add("notes.md").may_add("new.txt");
-        let run = env.delegate(&["--isolation", "in-place", "--check", "touch left.txt"], "Work.");
-        let result = run.ends(code, outcome);
-        let at = |file: &str| fs::read_to_string(env.checkout.path().join(file)).ok();
-        assert_eq!(at("notes.md").as_deref(), Some("notes\nhuman line\n"), "{outcome}");
-        assert_eq!(at("new.txt").as_deref(), Some("made by hand\n"), "{outcome}");
-        assert_eq!((at("b.txt"), at("left.txt")), (None, None), "{outcome}");
-        let found = format!("refs/nisse/found/{}/by-others", result["task"].as_str().unwrap());
-        assert_eq!(env.checkout.file_at(&found, "b.txt").unwrap(), b"of the task, and by hand\n");
-        assert!(run.stderr.contains(&found) && run.stderr.contains("notes.md"), "{}", run.report());
-        if outcome == "handback" {
-            assert_eq!(env.on_branch(&result, "b.txt").unwrap(), b"b\n");
-            assert_eq!(env.on_branch(&result, "notes.md").unwrap(), b"notes\n", "the person's own was swept in");
-        }
-    }
-}
-
-#[test]
 fn in_place_a_detached_head_and_a_repository_without_commits() {
     for unborn in [false, true] {
         let env = TestEnvironment::new(Wire::Chat, vec![write("b.txt", "b\n"), Step::hand_back()]);
         if unborn {
             fs::remove_dir_all(env.checkout.path().join(".git")).unwrap();
             env.checkout.git(&["init", "-q", "-b", "main"]);
+            fs::remove_file(env.checkout.path().join("a.txt")).unwrap();
         } else {
-            unfinished(&env);
             env.checkout.git(&["checkout", "-q", "--detach"]);
         }
         switches(&env);
@@ -377,17 +337,10 @@ fn in_place_a_detached_head_and_a_repository_without_commits() {
 }
 
 #[test]
-fn in_place_is_refused_where_not_all_could_be_given_back() {
+fn in_place_starts_from_the_checkout_as_it_is() {
     let env = TestEnvironment::new(Wire::Chat, Vec::new());
     let refused = env.delegate(&["--isolation", "in-place", "--base", "HEAD"], "Make b.txt.");
     assert!(refused.exits(2).stderr.contains("--base"), "{}", refused.report());
-    env.set("NISSE_WORKTREE_MAX_UNTRACKED", "10B");
-    env.checkout.write("large.bin", "more than ten bytes\n");
-    switches(&env);
-    let refused = env.delegate(&["--isolation", "in-place"], "Make b.txt.");
-    assert!(refused.exits(1).stderr.contains("large.bin"), "{}", refused.report());
-    assert_eq!(env.checkout.git(&["symbolic-ref", "HEAD"]), "refs/heads/main");
-    assert!(env.server.requests().is_empty());
 }
 
 #[test]
@@ -409,6 +362,8 @@ fn a_file_with_two_names_changes_under_both_and_comes_back_under_both() {
             assert_eq!(env.on_branch(&result, name).unwrap(), b"echo new\n", "{isolation}: {name}");
         }
         assert!(!run.stderr.contains("somebody else"), "{}", run.report());
+        let torn = run.stderr.contains("no longer one file with their hard links: again.sh, run.sh");
+        assert_eq!(torn, isolation == "in-place", "{}", run.report());
         env.assert_checkout_unchanged();
     }
 }

@@ -222,6 +222,7 @@ impl World {
             host: &host,
             checkout: &checkout,
             worktree: None,
+            found: None,
             view: View::default(),
             mask: Mask::new(&[]),
             stop,

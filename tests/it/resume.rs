@@ -115,9 +115,10 @@ fn caps_checks_role_model_and_route_are_those_of_the_start() {
 #[test]
 fn a_task_is_resumed_from_anywhere_in_its_own_checkout() {
     let env = TestEnvironment::new(Wire::Chat, vec![limited(), write("b.txt"), Step::hand_back()]);
+    env.checkout.write("deep/down/c.txt", "c\n");
     let task = env.delegate(&[], "Make b.txt.").ends(5, "interrupted")["task"].as_str().unwrap().to_owned();
-    let elsewhere = env.root().join("home");
-    let result = env.run(&["-C", elsewhere.to_str().unwrap(), "resume", "--json", &task]).ends(0, "handback");
+    let inside = env.checkout.path().join("deep/down");
+    let result = env.run(&["-C", inside.to_str().unwrap(), "resume", "--json", &task]).ends(0, "handback");
     assert_eq!(env.on_branch(&result, "b.txt").unwrap(), b"x\n");
 }
 

@@ -211,6 +211,9 @@ fn a_state_directory_on_another_file_system_is_as_good() {
     for isolation in ISOLATIONS {
         let env = environment(vec![write()]);
         env.checkout.write("big.bin", vec![7; 100_000]).write("mine.txt", "unfinished\n");
+        if isolation == "in-place" {
+            env.checkout.commit("nothing is unfinished");
+        }
         switches(&env);
         env.set("NISSE_STATE_DIR", elsewhere.path().join(isolation).to_str().unwrap());
         let result = env.delegate(&["--isolation", isolation], "Work.").ends(0, "handback");

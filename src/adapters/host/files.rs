@@ -1,8 +1,8 @@
 //! Reading and writing single files, durably.
 //!
 //! A file is either as it was or as it shall be: the new bytes are made durable under a temporary name beside it, then
-//! renamed. The temporary name follows from the file's, so that doing a write again after a crash clears up after the
-//! first. Only a file with several names is written in place, since a rename would tear the names apart; a crash in
+//! exchanged with what is there, which is compared before it goes ([`crate::repo::Spot`]). The temporary names follow from
+//! the file's, so that doing a write again after a crash clears up after the first. Only a file with several names is written in place, since a rename would tear the names apart; a crash in
 //! its middle leaves bytes that are neither, and their hash says so.
 
 use std::{
@@ -11,13 +11,13 @@ use std::{
     fs::File,
     io::{self, Read, Seek, Write},
     os::{
-        fd::{AsFd, OwnedFd},
-        unix::fs::{MetadataExt, PermissionsExt},
+        fd::{AsFd as _, OwnedFd},
+        unix::fs::MetadataExt,
     },
 };
 
 use rustix::{
-    fs::{AtFlags, Mode, OFlags},
+    fs::{Mode, OFlags},
     io::Errno,
 };
 use sha2::{Digest, Sha256};
@@ -25,8 +25,9 @@ use sha2::{Digest, Sha256};
 use super::beneath::{Root, failure};
 use crate::{
     domain::id::Hash,
+    log::crash,
     ports::host::{Error, FileBytes},
-    repo::keep_owner,
+    repo::{Is, Like, Outcome, Spot, write_draft},
 };
 
 /// Opening never waits for the other end of a pipe and never follows a link.
@@ -61,22 +62,62 @@ pub(super) fn write(root: &Root, path: &str, expected: Option<&Hash>, bytes: &[u
         if expected.is_some() {
             return Err(changed());
         }
-        return match replace(&directory, name, None, bytes) {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(changed()),
-            done => done.map_err(failed),
+        return match put(&directory, name, None, bytes).map_err(failed)? {
+            Outcome::Done => Ok(()),
+            Outcome::Changed | Outcome::Kept => Err(changed()),
         };
     };
     let found = old.metadata().map_err(failed)?;
     if !found.is_file() {
         return Err(not_a_file(path));
     }
-    if expected != Some(&digest(&mut old, 0).map_err(failed)?.hash) {
+    let Some(expected) = expected.filter(|expected| digest(&mut old, 0).is_ok_and(|old| old.hash == **expected)) else {
         return Err(changed());
-    }
+    };
     if found.nlink() > 1 {
         return overwrite(&directory, name, bytes).map_err(failed);
     }
-    replace(&directory, name, Some(&found), bytes).map_err(failed)
+    match put(&directory, name, Some((&old, expected)), bytes).map_err(failed)? {
+        Outcome::Done => Ok(()),
+        Outcome::Changed | Outcome::Kept => Err(changed()),
+    }
+}
+
+/// See [`crate::ports::host::Host::settle`].
+pub(super) fn settle(root: &Root, path: &str, before: Option<&Hash>, after: &Hash) -> Result<(), Error> {
+    let (directory, name) = match root.parent(path, false) {
+        Ok(opened) => opened,
+        // where there is no directory nothing was begun
+        Err(Error::Refused(_)) => return Ok(()),
+        Err(error) => return Err(error),
+    };
+    let own = temporary_name(name);
+    let judge = |name: &OsStr| judge(&directory, name, before, after);
+    match Spot::new(directory.as_fd(), name, &own).settle(&judge) {
+        Ok(Outcome::Done | Outcome::Changed | Outcome::Kept) => Ok(()),
+        Err(error) => Err(failure(path, "cannot clear up beside", error)),
+    }
+}
+
+/// What is at a name, told by its hash.
+fn judge(directory: &OwnedFd, name: &OsStr, before: Option<&Hash>, after: &Hash) -> io::Result<Is> {
+    let mut file = match rustix::fs::openat(directory, name, PLAIN | OFlags::RDONLY, Mode::empty()) {
+        Ok(file) => File::from(file),
+        Err(Errno::NOENT) => return Ok(Is::Absent),
+        Err(Errno::LOOP) => return Ok(Is::Other),
+        Err(error) => return Err(error.into()),
+    };
+    if !file.metadata()?.is_file() {
+        return Ok(Is::Other);
+    }
+    let hash = digest(&mut file, 0)?.hash;
+    Ok(if hash == *after {
+        Is::Ours
+    } else if before == Some(&hash) {
+        Is::Expected
+    } else {
+        Is::Other
+    })
 }
 
 fn not_a_file(path: &str) -> Error {
@@ -115,44 +156,18 @@ fn overwrite(directory: &OwnedFd, name: &OsStr, bytes: &[u8]) -> io::Result<()> 
     file.sync_all()
 }
 
-/// Puts a file with `bytes` in the place of `name`, with mode and, where possible, owner of the `old` one.
-fn replace(directory: &OwnedFd, name: &OsStr, old: Option<&std::fs::Metadata>, bytes: &[u8]) -> io::Result<()> {
-    let temporary = temporary_name(name);
-    match rustix::fs::unlinkat(directory, &temporary, AtFlags::empty()) {
-        Ok(()) | Err(Errno::NOENT) => {}
-        Err(error) => return Err(error.into()),
-    }
-    let written = || -> io::Result<()> {
-        let mode = if old.is_some() { 0o600 } else { 0o666 };
-        let flags = PLAIN | OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL;
-        let mut file = File::from(rustix::fs::openat(directory, &temporary, flags, Mode::from_raw_mode(mode))?);
-        file.write_all(bytes)?;
-        if let Some(old) = old {
-            keep_owner(&file, old)?;
-            file.set_permissions(std::fs::Permissions::from_mode(old.mode() & 0o7777))?;
-        }
-        file.sync_all()?;
-        if old.is_some() {
-            rustix::fs::renameat(directory, &temporary, directory, name)?;
-        } else {
-            rename_to_new(directory, &temporary, name)?;
-        }
-        Ok(rustix::fs::fsync(directory)?)
-    };
-    written().inspect_err(|_| {
-        let _ = rustix::fs::unlinkat(directory, &temporary, AtFlags::empty());
-    })
-}
-
-/// Renames to a name that nobody else has taken meanwhile.
-fn rename_to_new(directory: impl AsFd, from: &str, to: &OsStr) -> io::Result<()> {
-    #[cfg(any(target_os = "linux", target_os = "macos"))]
-    match rustix::fs::renameat_with(&directory, from, &directory, to, rustix::fs::RenameFlags::NOREPLACE) {
-        // file systems that cannot promise it
-        Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {}
-        done => return Ok(done?),
-    }
-    Ok(rustix::fs::renameat(&directory, from, &directory, to)?)
+/// Puts a file with `bytes` at `name`: a new one, or in the place of the `old` one with its mode and, where possible, its
+/// owner.
+fn put(directory: &OwnedFd, name: &OsStr, old: Option<(&File, &Hash)>, bytes: &[u8]) -> io::Result<Outcome> {
+    let own = temporary_name(name);
+    let spot = Spot::new(directory.as_fd(), name, &own);
+    let after = Hash::of(bytes);
+    let judge = |name: &OsStr| judge(directory, name, old.map(|(_, hash)| hash), &after);
+    spot.settle(&judge)?;
+    let like = old.map_or(Like::Umask, |(old, _)| Like::File(old));
+    write_draft(directory.as_fd(), &spot.draft(), bytes, like, None)?;
+    crash::point("file.written");
+    if old.is_some() { spot.replace(&judge) } else { spot.put_new() }
 }
 
 fn temporary_name(name: &OsStr) -> String {
@@ -162,7 +177,10 @@ fn temporary_name(name: &OsStr) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::{fs, os::unix::fs::symlink};
+    use std::{
+        fs,
+        os::unix::fs::{PermissionsExt as _, symlink},
+    };
 
     use super::*;
 
@@ -240,7 +258,7 @@ mod tests {
     #[test]
     fn directories_are_made_and_a_crashed_write_is_cleared_up() {
         let (directory, root) = root();
-        put(&directory, &temporary_name(OsStr::new("new.txt")), b"half", 0o600);
+        put(&directory, &(temporary_name(OsStr::new("new.txt")) + ".new"), b"half", 0o600);
         write(&root, "new.txt", None, b"whole").unwrap();
         write(&root, "a/b/c.txt", None, b"deep").unwrap();
         assert_eq!(fs::read(directory.path().join("a/b/c.txt")).unwrap(), b"deep");

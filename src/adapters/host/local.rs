@@ -91,6 +91,16 @@ impl Host for Local {
         self.blocking(move |root, _| files::write(root, &path, expected.as_ref(), &bytes))
     }
 
+    fn settle<'a>(
+        &'a self,
+        path: &'a str,
+        before: Option<&'a Hash>,
+        after: &'a Hash,
+    ) -> BoxFuture<'a, Result<(), Error>> {
+        let (path, before, after) = (path.to_owned(), before.cloned(), after.clone());
+        self.blocking(move |root, _| files::settle(root, &path, before.as_ref(), &after))
+    }
+
     fn list<'a>(&'a self, listing: &'a Listing) -> BoxFuture<'a, Result<Listed, Error>> {
         let listing = listing.clone();
         self.blocking(move |root, stop| listing::list(root, &listing, stop))

@@ -29,7 +29,7 @@ pub use self::{
     file_rules::FileRules,
     hand_back::HandBack,
     list::ListFiles,
-    planned::{Known, PlannedEdit, plan_edit},
+    planned::{Known, PlannedEdit, edited_path, plan_edit},
     prose::written_call,
     read::ReadFile,
     search::Search,

@@ -44,16 +44,29 @@ pub async fn plan_edit(
     }
 }
 
+/// The resolved path of the file that a call would write; none where it is refused.
+pub async fn edited_path(edit: &Edit, host: &dyn Host, rules: &FileRules) -> Result<Option<String>, Error> {
+    match rules.resolve(host, asked_path(edit)).await {
+        Ok(resolved) => Ok(Some(resolved.path)),
+        Err(Error::Refused(_) | Error::Changed { .. }) => Ok(None),
+        Err(error @ Error::Io { .. }) => Err(error),
+    }
+}
+
+fn asked_path(edit: &Edit) -> &str {
+    match edit {
+        Edit::WriteFile(write) => &write.path,
+        Edit::EditFile(edit) => &edit.path,
+    }
+}
+
 async fn plan(
     edit: &Edit,
     host: &dyn Host,
     rules: &FileRules,
     known: Known<'_>,
 ) -> Result<Result<PlannedEdit, String>, Error> {
-    let asked = match edit {
-        Edit::WriteFile(write) => &write.path,
-        Edit::EditFile(edit) => &edit.path,
-    };
+    let asked = asked_path(edit);
     let resolved = rules.resolve(host, asked).await?;
     let current = match resolved.kind {
         FileKind::Absent => None,

@@ -167,6 +167,7 @@ impl Teller {
             | EventKind::CheckRan { .. }
             | EventKind::TurnEnded { .. }
             | EventKind::GateAnswered { .. }
+            | EventKind::FilesChanged { .. }
             | EventKind::WorktreeRepaired { .. }
             | EventKind::RepositoryChanged { .. }
             | EventKind::UncommittableMade { .. }

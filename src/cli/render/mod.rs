@@ -17,6 +17,7 @@ pub mod schema;
 mod status;
 pub mod story;
 mod table;
+pub mod tidy;
 
 use std::io::{IsTerminal as _, Write as _};
 

@@ -198,6 +198,7 @@ fn told(event: &Event) -> Vec<String> {
         | EventKind::ContextEvicted { .. }
         | EventKind::SetupRan { .. }
         | EventKind::CheckRan { .. }
+        | EventKind::FilesChanged { .. }
         | EventKind::WorktreeRepaired { .. }
         | EventKind::RepositoryChanged { .. }
         | EventKind::UncommittableMade { .. }

@@ -71,6 +71,9 @@ pub fn text(result: &TaskResult) -> String {
     );
     if let Some(branch) = &result.branch {
         let _ = writeln!(text, "branch     {branch}");
+        if result.unfinished_files > 0 {
+            let _ = writeln!(text, "begins     {}", unfinished(result));
+        }
     }
     if let Some(kept) = &result.discarded_ref {
         let _ = writeln!(text, "discarded  the commits are kept at {kept}");
@@ -79,6 +82,17 @@ pub fn text(result: &TaskResult) -> String {
         let _ = writeln!(text, "note       {notice}");
     }
     text
+}
+
+/// What a branch holds that is not the task's, and the two ways to one that can be pushed.
+fn unfinished(result: &TaskResult) -> String {
+    format!(
+        "with {} of yours that {} not committed, which a push would publish; without them: `nisse apply --commit {}` makes \
+         commits of the task's part alone, `nisse delegate --base HEAD` begins without them",
+        counted(result.unfinished_files, "unfinished file"),
+        if result.unfinished_files == 1 { "is" } else { "are" },
+        result.task,
+    )
 }
 
 /// Every stop names the way on.

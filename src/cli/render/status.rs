@@ -108,6 +108,7 @@ impl Status {
             | EventKind::ToolResult(_)
             | EventKind::EndingAccepted { .. }
             | EventKind::TurnEnded { .. }
+            | EventKind::FilesChanged { .. }
             | EventKind::WorktreeRepaired { .. }
             | EventKind::RepositoryChanged { .. }
             | EventKind::UncommittableMade { .. }

@@ -1,13 +1,16 @@
 //! Events as sentences.
 
 use super::{first_line, grouped, span};
-use crate::domain::{
-    apply::Advance,
-    event::{Event, EventKind, ResultStatus},
-    gate::Answer,
-    intent::{IntentKind, Way},
-    message::{Call, Part, Reply, Stop},
-    outcome::{End, Pause},
+use crate::{
+    commands::result::left_out,
+    domain::{
+        apply::Advance,
+        event::{Event, EventKind, ResultStatus},
+        gate::Answer,
+        intent::{IntentKind, Way},
+        message::{Call, Part, Reply, Stop},
+        outcome::{End, Pause},
+    },
 };
 
 /// The lines that tell an event; none where it says nothing to a reader.
@@ -113,6 +116,7 @@ pub fn lines(event: &Event) -> Vec<String> {
         EventKind::Recovered { cause, .. } | EventKind::IntentSettled { cause: Some(cause), .. } => {
             vec![format!("looked: {cause}")]
         }
+        EventKind::FilesChanged { paths } => vec![format!("changed, and by no call: {}", paths.join(", "))],
         EventKind::WorktreeRepaired { what } => {
             vec![format!("something had changed the worktree's {}: put back", what.join(" and "))]
         }
@@ -124,7 +128,7 @@ pub fn lines(event: &Event) -> Vec<String> {
             vec![format!("no commit can hold {}; it is kept in {place}", paths.join(", "))]
         }
         EventKind::LeftOut { paths } => {
-            vec![format!("ignored by git, so no part of the branch, and gone with the worktree: {}", paths.join(", "))]
+            vec![left_out(paths)]
         }
         EventKind::TaskPaused { pause, cause } => {
             let word = match pause {

@@ -9,13 +9,16 @@ use crate::{
         drop::carry_out,
         leftovers::{self, Leftover, State},
         open::{Opened, for_git},
-        settings::{Environment, Flags, Settings},
+        settings::{Environment, Flags, KeepTurns, Settings, units},
     },
     log::{Access, Log},
-    repo::Checkout,
+    repo::{self, Checkout},
 };
 
 const SUBJECT: &str = "leftovers";
+const KEPT: &str = "kept";
+/// From this many bytes on, what is kept is worth a warning.
+const MUCH: u64 = 1_000_000_000;
 
 /// Looks, and takes away if `fix` is given. Without a repository or a log there is nothing to look at.
 pub(super) async fn look(
@@ -31,8 +34,9 @@ pub(super) async fn look(
     // a log that does not open is told elsewhere
     let Ok(Some(log)) = Log::open(&settings.state_dir.value, access) else { return Vec::new() };
     let now_ms = settings.pins.clock().civil_ms();
+    let keep = settings.branch.keep_turns.value;
     let looked = async {
-        let mut found = leftovers::look(&log, &checkout, now_ms)?;
+        let mut found = leftovers::look(&log, &checkout, keep, now_ms)?;
         if fix {
             let owing = leftovers::owing(&found);
             if !owing.is_empty() {
@@ -40,7 +44,7 @@ pub(super) async fn look(
                 for id in owing {
                     carry_out(&opened, id).await?;
                 }
-                let left = leftovers::look(&log, &checkout, now_ms)?;
+                let left = leftovers::look(&log, &checkout, keep, now_ms)?;
                 found = leftovers::carried_out(&log, found, left);
             }
             found = leftovers::fix(&log, &checkout, found);
@@ -50,6 +54,10 @@ pub(super) async fn look(
     match looked.await {
         Ok(found) => {
             checks.extend(told(&found));
+            match kept(&checkout, keep) {
+                Ok(kept) => checks.extend(kept),
+                Err(error) => checks.push(super::bad(KEPT, Verdict::Warning, &error.into())),
+            }
             found
         }
         Err(error) => {
@@ -57,6 +65,33 @@ pub(super) async fn look(
             Vec::new()
         }
     }
+}
+
+/// What the refs of tasks keep in the repository, with its size.
+fn kept(checkout: &Checkout, keep: KeepTurns) -> Result<Vec<Check>, repo::Error> {
+    let turns = format!("the single turns of finished tasks (branch.keep_turns: {keep})");
+    let kinds = [
+        ("turns", turns.as_str()),
+        ("discarded", "the commits of discarded tasks, for 30 days"),
+        ("found", "what was found beside the work of tasks, for 30 days"),
+        ("before-apply", "the checkout before work was applied, for 30 days"),
+    ];
+    let mut checks = Vec::new();
+    for (name, what) in kinds {
+        let kept = checkout.kept_by_refs(name, |_| true)?;
+        if kept.refs.is_empty() {
+            continue;
+        }
+        let refs = if kept.refs.len() == 1 { "1 ref".to_owned() } else { format!("{} refs", kept.refs.len()) };
+        let found = format!("refs/nisse/{name}: {what}: {refs}, {}", units::about(kept.bytes));
+        checks.push(if kept.bytes < MUCH {
+            Check::good(KEPT, found)
+        } else {
+            let advice = "bound it with [branch] keep_turns, or delete refs; `git gc` gives back what no ref holds";
+            Check::new(KEPT, Verdict::Warning, found, advice)
+        });
+    }
+    Ok(checks)
 }
 
 /// A line for each, but one for all locks: every task that ended has left one, and they do no harm.

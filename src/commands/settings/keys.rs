@@ -6,6 +6,7 @@ use super::{
     Fallback, Settings,
     given::Given,
     history::History,
+    keep_turns::KeepTurns,
     source::{Source, Sourced},
     units,
 };
@@ -212,6 +213,14 @@ pub(super) const KEYS: &[Key] = &[
         project: true,
         set: |s, g| put(&mut s.branch.history, History::read(g), g),
         show: |s| shown(&s.branch.history, ToString::to_string),
+    },
+    Key {
+        name: "branch.keep_turns",
+        env: "NISSE_BRANCH_KEEP_TURNS",
+        // a repository would throw away what the person paid for
+        project: false,
+        set: |s, g| put(&mut s.branch.keep_turns, KeepTurns::read(g), g),
+        show: |s| shown(&s.branch.keep_turns, ToString::to_string),
     },
     Key {
         name: "max_output_tokens",

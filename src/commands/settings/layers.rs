@@ -8,8 +8,8 @@ use std::{
 };
 
 use super::{
-    Branch, Commands, Delegate, Environment, Error, Fallback, Files, History, Pins, Problem, Proxy, Settings, Source,
-    Sourced, Worktree,
+    Branch, Commands, Delegate, Environment, Error, Fallback, Files, History, KeepTurns, Pins, Problem, Proxy,
+    Settings, Source, Sourced, Worktree,
     file::SettingsFile,
     given::{Given, Raw},
     keys::KEYS,
@@ -107,7 +107,10 @@ impl Settings {
                 copy: Sourced::built_in(Vec::new()),
                 setup: Sourced::built_in(None),
             },
-            branch: Branch { history: Sourced::built_in(History::Squash) },
+            branch: Branch {
+                history: Sourced::built_in(History::Squash),
+                keep_turns: Sourced::built_in(KeepTurns::default()),
+            },
             max_output_tokens: Sourced::built_in(16_384),
             models: BTreeMap::new(),
             state_dir: Sourced::built_in(PathBuf::new()),

@@ -104,10 +104,12 @@ worktree.dir = ".."
 worktree.copy = ["node_modules"]
 worktree.setup = "make ready"
 branch.history = "turns"
+branch.keep_turns = "7d"
 "#;
     let from_file = Place::new(own, "").load(&[], &Flags::default()).unwrap();
     let texts = keys::KEYS.iter().map(|key| match key.name {
         "branch.history" => (key.env, "turns"),
+        "branch.keep_turns" => (key.env, "7d"),
         "delegate.fallback" => (key.env, "allow"),
         "worktree.max_untracked" => (key.env, "1MB"),
         "worktree.dir" => (key.env, ".."),

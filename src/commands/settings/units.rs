@@ -74,6 +74,17 @@ pub fn show_size(bytes: u64) -> String {
         .map_or_else(|| format!("{bytes}B"), |(factor, unit)| format!("{}{unit}", bytes / factor))
 }
 
+/// A size for people, rounded: `39 MB`, `1.1 GB`.
+#[must_use]
+pub fn about(bytes: u64) -> String {
+    match bytes {
+        0..1_000 => format!("{bytes} B"),
+        1_000..1_000_000 => format!("{} kB", bytes / 1_000),
+        1_000_000..1_000_000_000 => format!("{} MB", bytes / 1_000_000),
+        _ => format!("{}.{} GB", bytes / 1_000_000_000, bytes / 100_000_000 % 10),
+    }
+}
+
 /// A whole number from 1.
 ///
 /// # Errors
@@ -130,6 +141,12 @@ mod tests {
         for text in ["", "50", "MB", "-1MB", "1.5MB", "99999999999999999999GB", "18446744073709551615kB", "5 parsecs"] {
             assert!(size(text).is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn sizes_for_people() {
+        let told = [999, 39_500_000, 1_100_000_000].map(about);
+        assert_eq!(told, ["999 B", "39 MB", "1.1 GB"]);
     }
 
     #[test]

@@ -1,9 +1,10 @@
-//! The store by the library, libgit2: the only file that names it.
+//! The store by the library, libgit2: with `agreement` and `conversion` the only files that name it.
 //!
 //! A repository is opened for each question (a tenth of a millisecond), so that nothing stale is held.
 
 use std::{
     collections::BTreeSet,
+    ffi::OsStr,
     fs,
     os::unix::{
         ffi::OsStrExt,
@@ -12,10 +13,12 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use git2::{AttrCheckFlags, AttrValue, Index, IndexEntry, IndexTime, ObjectType, Oid, Repository, RepositoryOpenFlags};
+use git2::{Delta, Index, IndexEntry, IndexTime, ObjectType, Oid, Repository, RepositoryOpenFlags};
 
 use super::{
     Head, Standing, Store, Submodule,
+    agreement::is_odd_file_system,
+    conversion::keeps_bytes,
     loose::{RefLock, sync_objects},
 };
 use crate::{
@@ -46,7 +49,7 @@ pub(in crate::repo) struct Library {
     git_dir: PathBuf,
 }
 
-fn read(what: impl Into<String>) -> impl FnOnce(git2::Error) -> Error {
+pub(super) fn read(what: impl Into<String>) -> impl FnOnce(git2::Error) -> Error {
     let what = what.into();
     move |source| Error::Read { what, source }
 }
@@ -56,7 +59,7 @@ impl Library {
         Self { git_dir: git_dir.to_owned() }
     }
 
-    fn open(&self) -> Result<Repository, Error> {
+    pub(super) fn open(&self) -> Result<Repository, Error> {
         let flags = RepositoryOpenFlags::NO_SEARCH | RepositoryOpenFlags::NO_DOTGIT;
         Repository::open_ext(&self.git_dir, flags, std::iter::empty::<&Path>())
             .map_err(read(format!("open {}", self.git_dir.display())))
@@ -280,6 +283,14 @@ impl Store for Library {
             }
         }
         if !left.is_empty() {
+            // git compares whole seconds, and trusts an entry that is older than the index: a change of the same size in
+            // the second of the last one would be lost
+            for path in &left {
+                if let Some(mut known) = index.get_path(path, 0) {
+                    (known.mtime, known.ctime) = (IndexTime::new(0, 0), IndexTime::new(0, 0));
+                    index.add(&known).map_err(read(format!("stage {}", path.display())))?;
+                }
+            }
             index.write().map_err(read("write the index"))?;
             staging.add(&left)?;
             if left.len() > MANY {
@@ -317,6 +328,28 @@ impl Store for Library {
         Ok(CommitId(commit))
     }
 
+    fn added(&self, commit: &CommitId, tree: &str) -> Result<Vec<PathBuf>, Error> {
+        let repository = self.open()?;
+        let what = || format!("compare {tree} with {commit}");
+        let old = find(&repository, commit)?.tree().map_err(read(what()))?;
+        let new = Oid::from_str(tree).and_then(|id| repository.find_tree(id)).map_err(read(what()))?;
+        let diff = repository.diff_tree_to_tree(Some(&old), Some(&new), None).map_err(read(what()))?;
+        let added = diff.deltas().filter(|delta| delta.status() == Delta::Added);
+        let path =
+            |delta: git2::DiffDelta<'_>| delta.new_file().path_bytes().map(|path| OsStr::from_bytes(path).into());
+        Ok(added.filter_map(path).collect())
+    }
+
+    fn holds(&self, commit: &CommitId, path: &Path) -> Result<bool, Error> {
+        let repository = self.open()?;
+        let tree = find(&repository, commit)?.tree().map_err(read(format!("read the tree of {commit}")))?;
+        match tree.get_path(path) {
+            Ok(entry) => Ok(entry.kind() != Some(ObjectType::Tree)),
+            Err(error) if error.code() == git2::ErrorCode::NotFound => Ok(false),
+            Err(error) => Err(read(format!("look for {} in {commit}", path.display()))(error)),
+        }
+    }
+
     fn move_ref(&self, _git: &Git, name: &str, from: &CommitId, to: &CommitId) -> Result<(), Error> {
         let lock = RefLock::take(self.open()?.commondir(), name)?;
         let found = self.reference(name)?;
@@ -338,42 +371,6 @@ fn oid(commit: &CommitId) -> Result<Oid, Error> {
 
 fn find<'a>(repository: &'a Repository, commit: &CommitId) -> Result<git2::Commit<'a>, Error> {
     repository.find_commit(oid(commit)?).map_err(read(format!("read commit {commit}")))
-}
-
-/// Whether git would store a file's bytes as they are: no filter, no encoding, no line endings to convert.
-fn keeps_bytes(repository: &Repository, path: &Path, bytes: &[u8]) -> Result<bool, git2::Error> {
-    let asked = |name| {
-        let value = repository.get_attr_bytes(path, name, AttrCheckFlags::FILE_THEN_INDEX)?;
-        Ok::<_, git2::Error>(match AttrValue::always_bytes(value) {
-            AttrValue::Unspecified => None,
-            AttrValue::False => Some(false),
-            AttrValue::True | AttrValue::Bytes(_) | AttrValue::String(_) => Some(true),
-        })
-    };
-    if asked("filter")? == Some(true) || asked("working-tree-encoding")? == Some(true) {
-        return Ok(false);
-    }
-    if memchr::memmem::find(bytes, b"$Id").is_some() && asked("ident")? == Some(true) {
-        return Ok(false);
-    }
-    if memchr::memchr(b'\r', bytes).is_none() {
-        return Ok(true);
-    }
-    let (text, crlf, eol) = (asked("text")?, asked("crlf")?, asked("eol")?);
-    if text == Some(false) {
-        return Ok(true);
-    }
-    let config = repository.config()?.snapshot()?;
-    let converts = config.get_str("core.autocrlf").is_ok_and(|found| !found.eq_ignore_ascii_case("false"));
-    Ok(!converts && ![text, crlf, eol].contains(&Some(true)))
-}
-
-/// Whether the file system is one where git looks away from modes, links or letters' cases.
-fn is_odd_file_system(repository: &Repository) -> Result<bool, git2::Error> {
-    let config = repository.config()?.snapshot()?;
-    let odd = [("core.filemode", "false"), ("core.symlinks", "false"), ("core.ignorecase", "true")];
-    let is = |key: &str, value: &str| config.get_str(key).is_ok_and(|found| found.eq_ignore_ascii_case(value));
-    Ok(odd.iter().any(|(key, value)| is(key, value)))
 }
 
 /// An index entry for a file as it was found, whose times git compares with the file's.

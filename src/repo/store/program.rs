@@ -12,7 +12,7 @@ use crate::{
         Error,
         checkpoint::{Author, commit_tree},
         git::{Call, Git, LONG},
-        staging::Staging,
+        staging::{Staging, paths},
     },
 };
 
@@ -251,6 +251,17 @@ impl Store for Program {
         author: &Author<'_>,
     ) -> Result<CommitId, Error> {
         commit_tree(git, tree, &[parent], message, author)
+    }
+
+    fn added(&self, commit: &CommitId, tree: &str) -> Result<Vec<PathBuf>, Error> {
+        let call = self.git.call(["diff-tree", "-r", "-z", "--name-only", "--no-renames", "--diff-filter=A"]);
+        Ok(paths(call.args([&*commit.0, tree]).limit(LONG).parts()?))
+    }
+
+    fn holds(&self, commit: &CommitId, path: &Path) -> Result<bool, Error> {
+        let call = self.git.call(["ls-tree", "-z", "--full-tree", &commit.0, "--"]).args([path]);
+        let found = call.variable("GIT_LITERAL_PATHSPECS", "1").parts()?;
+        Ok(found.iter().any(|entry| !entry.starts_with(b"040000 ")))
     }
 
     fn move_ref(&self, git: &Git, name: &str, from: &CommitId, to: &CommitId) -> Result<(), Error> {

@@ -5,7 +5,7 @@ use std::fs;
 use nisse::{
     domain::{
         event::{Event, EventKind},
-        id::TaskId,
+        id::{Hash, TaskId},
         intent::IntentKind,
     },
     log::{Access, Log},
@@ -93,7 +93,8 @@ fn half_of_the_files_are_gone_on_with_and_taken_back() {
     for half in 0..16_u32 {
         cut.stand(begun, |number, _| half & (1 << number) != 0);
         // what a killed write leaves
-        let temporary = format!(".nisse-{}-{}", cut.task.short(), half % 4);
+        let file = ["a.txt", "b.txt", "gone.txt", "run.sh"][half as usize % 4];
+        let temporary = format!(".nisse-{}-{}.new", cut.task.short(), &Hash::of(file.as_bytes()).0[..12]);
         fs::write(env.checkout.path().join(&temporary), "half").unwrap();
         applied(&env.run(&["apply", "--json", &task]), "files");
         assert_eq!(after.changes(&cut.files("checkout"), &[]), Vec::<String>::new(), "forth from {half:b}");

@@ -3,7 +3,10 @@
 mod commits;
 pub(crate) mod cut;
 mod files;
+mod kinds;
+mod message;
 mod refused;
+mod undone;
 
 use serde_json::{Value, json};
 

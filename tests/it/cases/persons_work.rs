@@ -31,9 +31,13 @@ fn unfinished(checkout: &Checkout) {
     inner.write("in.txt", "changed\n");
 }
 
-fn environment(steps: Vec<Step>) -> TestEnvironment {
+/// A checkout with unfinished work where a task can begin in one, and else with all of it committed.
+fn environment(isolation: &str, steps: Vec<Step>) -> TestEnvironment {
     let env = TestEnvironment::new(Wire::Chat, Script::ByHistory(steps));
     unfinished(&env.checkout);
+    if isolation == "in-place" {
+        env.checkout.commit("nothing is unfinished");
+    }
     env
 }
 
@@ -52,7 +56,7 @@ fn a_command_that_throws_everything_away_takes_nothing_of_the_persons() {
         "rm .gitignore; git add -A",
     ] {
         for isolation in ["worktree", "in-place"] {
-            let env = thrown_away(line);
+            let env = thrown_away(isolation, line);
             let result = env.delegate(&["--isolation", isolation], "Work.").ends(0, "handback");
             assert_eq!(env.on_branch(&result, "made.txt").unwrap(), b"made\n", "{isolation}: {line}");
             for ignored in ["settings.local", "build/out.bin", "pkgs/inner/in.txt"] {
@@ -71,7 +75,8 @@ fn what_was_ignored_stays_apart_also_where_a_task_stages_it_or_it_was_copied() {
     ] {
         let edit = Step::call("edit_file", json!({"path": "settings.local", "old": "mine", "new": "of the task"}));
         let read = Step::call("read_file", json!({"path": "settings.local"}));
-        let env = environment(vec![command(line), read, edit, write("made.txt", "made\n"), Step::hand_back()]);
+        let env =
+            environment(isolation, vec![command(line), read, edit, write("made.txt", "made\n"), Step::hand_back()]);
         if isolation == "in-place" {
             env.person_will_change("settings.local");
         }
@@ -87,8 +92,8 @@ fn what_was_ignored_stays_apart_also_where_a_task_stages_it_or_it_was_copied() {
     }
 }
 
-fn thrown_away(line: &str) -> TestEnvironment {
-    let env = environment(vec![command(line), write("made.txt", "made\n"), Step::hand_back()]);
+fn thrown_away(isolation: &str, line: &str) -> TestEnvironment {
+    let env = environment(isolation, vec![command(line), write("made.txt", "made\n"), Step::hand_back()]);
     // what git itself notes about such commands
     for note in [".git/ORIG_HEAD", ".git/logs/refs/stash", ".git/refs/stash", ".git/logs/refs"] {
         env.may_add(note);
@@ -100,7 +105,7 @@ fn thrown_away(line: &str) -> TestEnvironment {
 #[test]
 fn a_command_that_moves_the_tasks_branch_ends_nothing_and_the_checkout_is_what_it_was() {
     for isolation in ["worktree", "in-place"] {
-        let env = thrown_away("git reset -q --hard HEAD~1 && git clean -fdq");
+        let env = thrown_away(isolation, "git reset -q --hard HEAD~1 && git clean -fdq");
         let result = env.delegate(&["--isolation", isolation], "Work.").ends(0, "handback");
         assert_eq!(env.on_branch(&result, "made.txt").unwrap(), b"made\n");
         assert!(result["notices"].to_string().contains("had been moved to"), "{result}");
@@ -113,12 +118,13 @@ fn a_stop_and_giving_up_leave_everything_as_it_was() {
     for isolation in ["worktree", "in-place"] {
         let scratch = tempfile::tempdir().unwrap();
         let begun = scratch.path().join("begun");
-        let env = environment(vec![
+        let steps = vec![
             write("new.txt", "of the task\n"),
             Step::call("read_file", json!({"path": "a.txt"})),
             Step::call("edit_file", json!({"path": "a.txt", "old": "unstaged", "new": "of the task"})),
             command(&format!("touch {}; sleep 1000", begun.display())),
-        ]);
+        ];
+        let env = environment(isolation, steps);
         env.person_will_change(".git/logs/HEAD");
         let running = env.start(&["delegate", "--json", "--isolation", isolation, "Work."]);
         assert!(wait_until(Duration::from_mins(2), || begun.exists()), "the command did not begin");
@@ -134,38 +140,36 @@ fn a_stop_and_giving_up_leave_everything_as_it_was() {
 
 #[test]
 fn from_a_directory_inside_nothing_beside_it_is_taken_back() {
-    for isolation in ["worktree", "in-place"] {
-        let root = Arc::new(Mutex::new(std::path::PathBuf::new()));
-        let at = Arc::clone(&root);
-        let later = move || {
-            let root = at.lock().unwrap();
-            fs::write(root.join("backend/srv.txt"), "of the person, later\n").unwrap();
-            fs::write(root.join("backend/new.txt"), "new\n").unwrap();
-        };
-        let edit = Step::call("edit_file", json!({"path": "frontend/app.txt", "old": "one", "new": "two"}));
-        let read = Step::call("read_file", json!({"path": "frontend/app.txt"}));
-        let env = TestEnvironment::new(Wire::Chat, vec![read, edit, Step::hand_back().before(later)]);
-        env.checkout.write("frontend/app.txt", "one\n").write("backend/srv.txt", "srv\n").commit("both");
-        env.checkout.write("backend/srv.txt", "unfinished\n");
-        env.person_will_change(".git/logs/HEAD").may_add("backend/new.txt");
-        env.person_will_change("backend/srv.txt");
-        *root.lock().unwrap() = env.checkout.path().to_owned();
-        let inside = env.checkout.path().join("frontend");
-        let inside = ["-C", inside.to_str().unwrap()];
-        let run = |arguments: &[&str]| env.run(&[&inside[..], arguments].concat());
-        let result = run(&["delegate", "--json", "--isolation", isolation, "Work."]).ends(0, "handback");
-        let task = result["task"].as_str().unwrap();
-        let is = |file: &str, text: &str| {
-            assert_eq!(fs::read_to_string(env.checkout.path().join(file)).unwrap(), text, "{isolation}: {file}");
-        };
-        for (arguments, app) in [(&["apply", task][..], "two\n"), (&["apply", task, "--abort"], "one\n")] {
-            run(arguments).exits(0);
-            is("frontend/app.txt", app);
-            is("backend/srv.txt", "of the person, later\n");
-            is("backend/new.txt", "new\n");
-        }
-        env.changed_paths();
+    let root = Arc::new(Mutex::new(std::path::PathBuf::new()));
+    let at = Arc::clone(&root);
+    let later = move || {
+        let root = at.lock().unwrap();
+        fs::write(root.join("backend/srv.txt"), "of the person, later\n").unwrap();
+        fs::write(root.join("backend/new.txt"), "new\n").unwrap();
+    };
+    let edit = Step::call("edit_file", json!({"path": "frontend/app.txt", "old": "one", "new": "two"}));
+    let read = Step::call("read_file", json!({"path": "frontend/app.txt"}));
+    let env = TestEnvironment::new(Wire::Chat, vec![read, edit, Step::hand_back().before(later)]);
+    env.checkout.write("frontend/app.txt", "one\n").write("backend/srv.txt", "srv\n").commit("both");
+    env.checkout.write("backend/srv.txt", "unfinished\n");
+    env.may_add("backend/new.txt");
+    env.person_will_change("backend/srv.txt");
+    *root.lock().unwrap() = env.checkout.path().to_owned();
+    let inside = env.checkout.path().join("frontend");
+    let inside = ["-C", inside.to_str().unwrap()];
+    let run = |arguments: &[&str]| env.run(&[&inside[..], arguments].concat());
+    let result = run(&["delegate", "--json", "Work."]).ends(0, "handback");
+    let task = result["task"].as_str().unwrap();
+    let is = |file: &str, text: &str| {
+        assert_eq!(fs::read_to_string(env.checkout.path().join(file)).unwrap(), text, "{file}");
+    };
+    for (arguments, app) in [(&["apply", task][..], "two\n"), (&["apply", task, "--abort"], "one\n")] {
+        run(arguments).exits(0);
+        is("frontend/app.txt", app);
+        is("backend/srv.txt", "of the person, later\n");
+        is("backend/new.txt", "new\n");
     }
+    env.changed_paths();
 }
 
 #[test]

@@ -10,12 +10,14 @@ use crate::{
 };
 
 pub(super) const POINTS: &[&[&str]] = &[FILES, FORWARD, LANDING, BACK, BACK_FORWARD, UNLANDED];
-const FILES: &[&str] = &["apply.opened", "apply.held", "file.written", "file.moved", "apply.done"];
+const FILES: &[&str] =
+    &["apply.opened", "apply.held", "file.written", "file.exchanged", "file.aside", "file.moved", "apply.done"];
 /// The files of a merge are git's.
 const MERGE: &[&str] = &["apply.opened", "apply.done"];
 const FORWARD: &[&str] = &["advance.index", "advance.branch"];
 const LANDING: &[&str] = &["land.begun", "land.made", "land.index"];
-const BACK: &[&str] = &["put_back.opened", "file.written", "file.moved", "put_back.done"];
+const BACK: &[&str] =
+    &["put_back.opened", "file.written", "file.exchanged", "file.aside", "file.moved", "put_back.done"];
 const BACK_FORWARD: &[&str] = &["put_back.index"];
 const UNLANDED: &[&str] = &["put_back.unlanded"];
 

@@ -1,10 +1,6 @@
 //! A task from its start to its end.
 
-use std::{
-    fs,
-    path::PathBuf,
-    sync::{Arc, OnceLock},
-};
+use std::fs;
 
 use serde_json::{Value, json};
 
@@ -20,6 +16,8 @@ const BEGINNING: &[&str] = &[
     "prepare.setup",
     "prepare.ready",
     "edit.opened",
+    "file.written",
+    "file.exchanged",
     "edit.written",
     "checkpoint.begun",
     "checkpoint.staged",
@@ -28,11 +26,9 @@ const BEGINNING: &[&str] = &[
 ];
 const WORKTREE: &[&str] = &["prepare.submodules", "prepare.copied", "remove.directory", "remove.entry"];
 const IN_PLACE: &[&str] = &[
-    "switch.kept",
     "switch.opened",
     "switch.marked",
     "switch.branch",
-    "switch.index",
     "switch.head",
     "back.opened",
     "back.files",
@@ -45,8 +41,8 @@ const CLEANED_UP: &[&str] = &["end.recorded", "clean_up.done"];
 const FAILED: &[&str] = &["discard.opened", "discard.kept", "discard.worktree", "discard.branch"];
 const AGAIN: &[&str] = &["recreate.removed", "recreate.added", "recreate.ready"];
 
-/// A checkout with unfinished work, and a task that writes, edits, and ends so.
-fn world(end: Step) -> TestEnvironment {
+/// A checkout, with unfinished work where that may be, and a task that writes, edits, and ends so.
+fn world(isolation: &str, end: Step) -> TestEnvironment {
     let env = TestEnvironment::new(
         Wire::Chat,
         Script::ByHistory(vec![
@@ -58,6 +54,9 @@ fn world(end: Step) -> TestEnvironment {
     env.checkout.write(".gitignore", "*.log\n").commit("rules");
     env.checkout.write("a.txt", "unfinished\n").write("x.log", "ignored\n").write("staged.txt", "staged\n");
     env.checkout.git(&["add", "staged.txt"]);
+    if isolation == "in-place" {
+        env.checkout.commit("nothing is unfinished");
+    }
     // in place, HEAD goes away and comes back, which its reflog tells
     env.person_will_change(".git/logs/HEAD");
     env.set("NISSE_WORKTREE_SETUP", "true").set("NISSE_WORKTREE_COPY", "x.log");
@@ -71,7 +70,7 @@ fn begin(isolation: &str) -> [&str; 5] {
 #[test]
 fn that_is_handed_back() {
     for (isolation, named) in [("worktree", [WORKTREE, CLEANED_UP].concat()), ("in-place", IN_PLACE.to_vec())] {
-        let env = world(Step::hand_back());
+        let env = world(isolation, Step::hand_back());
         let named = [BEGINNING, HANDED_BACK, &named].concat();
         Case::new(&env, &begin(isolation)).then(&["resume", "--json"]).once().at(&named);
     }
@@ -80,7 +79,7 @@ fn that_is_handed_back() {
 #[test]
 fn that_fails() {
     for (isolation, named) in [("worktree", WORKTREE), ("in-place", IN_PLACE)] {
-        let env = world(Step::give_up());
+        let env = world(isolation, Step::give_up());
         let named = [BEGINNING, FAILED, named].concat();
         Case::new(&env, &begin(isolation)).code(3).then(&["resume", "--json"]).once().at(&named);
     }
@@ -121,33 +120,16 @@ fn whose_worktree_is_half_made_again() {
 /// What a person changes after a death is not overwritten unseen by the attempt after it.
 #[test]
 fn and_what_the_person_changes_after_it() {
-    let env = world(Step::hand_back());
+    let env = world("in-place", Step::hand_back());
     env.set("CRASHPOINT", "back.files").run(&begin("in-place"));
     env.set("CRASHPOINT", "");
     env.checkout.write("a.txt", "mine, later\n").write("new.txt", "mine\n");
     let run = env.run(&["resume", "--json"]);
     let result = run.ends(0, "handback");
     let task = result["task"].as_str().unwrap();
-    let kept = format!("refs/nisse/found/{task}/by-others");
+    let kept = format!("refs/nisse/found/{task}/meanwhile");
     assert!(run.stderr.contains(&kept), "{}", run.report());
     assert_eq!(env.checkout.file_at(&kept, "a.txt").unwrap(), b"mine, later\n");
     assert!(!run.stderr.contains("b.txt"), "that was the task's: {}", run.report());
     assert_eq!(env.changed_paths(), [".git/logs/HEAD", "new.txt"]);
-}
-
-#[test]
-fn and_before_it() {
-    let root = Arc::new(OnceLock::<PathBuf>::new());
-    let known = Arc::clone(&root);
-    let env = world(
-        Step::hand_back().before(move || fs::write(known.get().unwrap().join("a.txt"), "mine, first\n").unwrap()),
-    );
-    root.set(env.checkout.path().to_owned()).unwrap();
-    env.set("CRASHPOINT", "back.files").run(&begin("in-place"));
-    env.set("CRASHPOINT", "");
-    env.checkout.write("a.txt", "mine, later\n");
-    let result = env.run(&["resume", "--json"]).ends(0, "handback");
-    let at = format!("refs/nisse/found/{}/by-others", result["task"].as_str().unwrap());
-    assert_eq!(env.checkout.file_at(&at, "a.txt").unwrap(), b"mine, first\n");
-    assert_eq!(env.checkout.file_at(&format!("{at}-2"), "a.txt").unwrap(), b"mine, later\n");
 }

@@ -90,6 +90,7 @@ pub(super) fn is_as_the_design_says(task: &Task, kind: &EventKind) {
             assert!(task.left_out.is_none() && task.ready.is_some() && task.ended.is_none() && pending.is_empty());
             assert!(open.is_none() && task.request.is_none() && task.paused.is_none());
         }
+        EventKind::FilesChanged { .. } => assert!(open.is_some() && pending.is_empty() && task.paused.is_none()),
         EventKind::RepositoryChanged { .. } | EventKind::UncommittableMade { .. } | EventKind::KeptAside { .. } => {
             assert!(task.paused.is_none() && task.request.is_none());
         }

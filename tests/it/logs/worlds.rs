@@ -1,6 +1,11 @@
 //! The tasks that are recorded: every outcome, every kind of event and of intent, both routes.
 
-use std::{fs, path::Path, time::Duration};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
 
 use rustix::process::Signal;
 use serde_json::json;
@@ -91,6 +96,7 @@ pub(super) fn every(nth: &mut u32, record: &mut dyn FnMut(&TestEnvironment)) {
     }
     applied(nth, record);
     in_place(nth, record);
+    changed(nth, record);
     repaired(nth, record);
     own_git(nth, record);
 }
@@ -272,6 +278,21 @@ fn in_place(nth: &mut u32, record: &mut dyn FnMut(&TestEnvironment)) {
         env.person(|_| ());
         record(&env);
     }
+}
+
+/// A file that somebody else changed, which a person is asked about before the next command.
+fn changed(nth: &mut u32, record: &mut dyn FnMut(&TestEnvironment)) {
+    let root = Arc::new(OnceLock::<PathBuf>::new());
+    let known = Arc::clone(&root);
+    let look = Step::call("run_command", json!({"command": "cat a.txt"}));
+    let look = look.before(move || fs::write(known.get().unwrap().join("a.txt"), "a\nmine\n").unwrap());
+    let env = at(TestEnvironment::new(Wire::Chat, vec![write("b\n"), look, Step::hand_back()]), nth);
+    root.set(env.checkout.path().to_owned()).unwrap();
+    env.person_will_change(".git/logs/HEAD");
+    let gated = env.delegate(&["--isolation", "in-place"], STORY).ends(6, "gated");
+    env.run(&["resume", "--json", gated["task"].as_str().unwrap(), "--keep"]).exits(0);
+    env.person(|_| ());
+    record(&env);
 }
 
 /// What ties a worktree to its branch was changed by a command, and put back.

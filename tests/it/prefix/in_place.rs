@@ -7,10 +7,10 @@ use super::*;
 /// Sets up a checkout that a task has, or gave back, as the prefix says.
 pub(super) fn stand(world: &World, task: &Task, head: &CommitId) {
     let switch = task.intents.iter().find_map(|intent| match &intent.kind {
-        IntentKind::CheckoutSwitch { kept, snapshot, .. } => Some((kept, snapshot)),
+        IntentKind::CheckoutSwitch { snapshot, .. } => Some(snapshot),
         _ => None,
     });
-    let (kept, snapshot) = switch.unwrap();
+    let snapshot = switch.unwrap();
     let mut spec = WorktreeSpec {
         task: TASK,
         path: world.repo.clone(),
@@ -19,13 +19,13 @@ pub(super) fn stand(world: &World, task: &Task, head: &CommitId) {
         isolation: Isolation::InPlace,
     };
     let checkout = world.checkout();
-    let worktree = Worktree::switch_there(&checkout, &spec, kept).unwrap();
+    let worktree = Worktree::switch_there(&checkout, &spec).unwrap();
     git(&world.repo, &["update-ref", &format!("refs/heads/{}", spec.branch), &head.0]);
     worktree.restore(head).unwrap();
     spec.start = head.clone();
     let branch = TaskBranch::new(&checkout, &spec).unwrap();
     if task.gave_back().is_some() {
-        branch.switch_back(kept, snapshot).unwrap();
+        branch.switch_back(&task.started.base, head, 0).unwrap();
     }
     let discarded = |intent: &nisse::domain::intent::Intent| {
         matches!(intent.kind, IntentKind::Discard { .. }) && intent.status == Status::Settled
@@ -46,6 +46,10 @@ pub(super) fn assert_given_back(world: &World, at: &str) {
 
 fn every_prefix_in_place(scenario: &Scenario) {
     let world = World::new();
+    git(&world.repo, &["add", "-A"]);
+    git(&world.repo, &["-c", "user.name=D", "-c", "user.email=d@example.invalid", "commit", "-qm", "clean"]);
+    fs::remove_dir_all(&world.pristine).unwrap();
+    copy(&world.repo, &world.pristine);
     let root = world.repo.to_str().unwrap().to_owned();
     every_prefix_of(&world, scenario, |started| {
         started.isolation = Isolation::InPlace;

@@ -25,6 +25,8 @@ pub(crate) struct Ground {
     directory: tempfile::TempDir,
     /// The checkout; not always the first one.
     pub(crate) root: PathBuf,
+    /// Further variables that the person's git and nisse see.
+    pub(crate) variables: Vec<(String, String)>,
 }
 
 impl Ground {
@@ -34,7 +36,7 @@ impl Ground {
         let real = directory.path().canonicalize().unwrap();
         fs::create_dir_all(real.join("home")).unwrap();
         fs::create_dir_all(real.join("repo")).unwrap();
-        let ground = Self { directory, root: real.join("repo") };
+        let ground = Self { directory, root: real.join("repo"), variables: Vec::new() };
         fs::write(ground.home().join(".gitconfig"), "[user]\n\tname = Ada\n\temail = ada@example.org\n").unwrap();
         ground
     }
@@ -84,28 +86,34 @@ impl Ground {
     }
 
     pub(crate) fn try_git(&self, directory: &Path, args: &[&str]) -> (bool, String) {
-        let out = Command::new("git")
-            .args(args)
-            .current_dir(directory)
-            .env_clear()
-            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
-            .env("HOME", self.home())
-            .env("GIT_CONFIG_NOSYSTEM", "1")
-            .output()
-            .unwrap();
+        self.try_git_with(directory, args, &[])
+    }
+
+    /// The same with variables for this call.
+    pub(crate) fn try_git_with(&self, directory: &Path, args: &[&str], variables: &[(&str, &str)]) -> (bool, String) {
+        let mut git = Command::new("git");
+        git.args(args).current_dir(directory).env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
+        git.envs(self.places()).envs(variables.iter().copied());
+        let out = git.output().unwrap();
         let text = if out.status.success() { &out.stdout } else { &out.stderr };
         (out.status.success(), String::from_utf8_lossy(text).trim_end().to_owned())
+    }
+
+    /// Where git looks for configuration.
+    fn places(&self) -> Vec<(String, String)> {
+        let mut places = vec![("HOME".to_owned(), self.home().to_str().unwrap().to_owned())];
+        if !self.variables.iter().any(|(name, _)| name == "GIT_CONFIG_SYSTEM") {
+            places.push(("GIT_CONFIG_NOSYSTEM".to_owned(), "1".to_owned()));
+        }
+        [places, self.variables.clone()].concat()
     }
 
     /// What git sees; programs of the ground's own `bin` come first.
     pub(crate) fn environment(&self) -> Environment {
         let mut programs = self.top().join("bin:").into_os_string();
         programs.push(std::env::var_os("PATH").unwrap_or_default());
-        Environment::new([
-            ("PATH".into(), programs),
-            ("HOME".into(), self.home().into()),
-            ("GIT_CONFIG_NOSYSTEM".into(), "1".into()),
-        ])
+        let places = self.places().into_iter().map(|(name, value)| (name.into(), value.into()));
+        Environment::new(places.chain([("PATH".into(), programs)]))
     }
 
     /// Puts a shell script before the real git program; `$real` is that.

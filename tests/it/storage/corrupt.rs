@@ -116,7 +116,7 @@ fn no_flipped_byte_makes_a_panic() {
         let all = log.tasks().map(|ids| ids.into_iter().map(|id| log.task(id)).collect::<Result<Vec<_>, _>>());
         told += u32::from(!matches!(all, Ok(Ok(tasks)) if tasks.len() == 2));
         for task in tasks {
-            let _ = (log.find(&task.to_string()), log.events(task, 0), log.started(task));
+            let _ = (log.named(&task.to_string()), log.events(task, 0), log.started(task));
         }
     }
     assert!(told > 200, "the flips struck nothing: {told}");

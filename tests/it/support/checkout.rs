@@ -24,6 +24,11 @@ impl Checkout {
         checkout
     }
 
+    /// The repository at `path`.
+    pub(crate) fn existing(path: &Path) -> Self {
+        Self { path: path.to_owned(), path_variable: std::env::var("PATH").expect("PATH") }
+    }
+
     /// Where it is.
     pub(crate) fn path(&self) -> &Path {
         &self.path

@@ -1,0 +1,289 @@
+//! What is to be done next for the work to be in the checkout: seen by HEAD and the files, never remembered.
+//!
+//! The log knows what was done; whether it is still there is looked at, since a person can reset, stash or switch away.
+
+use super::super::{Error, settle};
+use crate::{
+    domain::{
+        apply::{Advance, Landing, Manner, Standing},
+        id::CommitId,
+        intent::{IntentKind, Status},
+        task::{Ready, Task},
+    },
+    repo::{self, Checkout, Plan, PlanRequest, Planning},
+};
+
+/// The next step.
+pub(super) enum Step {
+    /// This, and what the person should know of it.
+    Do(Box<IntentKind>, Vec<String>),
+    /// None: it is there.
+    There(There),
+}
+
+/// Where the work is.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct There {
+    /// How that was seen.
+    pub seen: Seen,
+    /// Paths that are not as the task left them.
+    pub changed: Vec<String>,
+    /// What the person should know.
+    pub notices: Vec<String>,
+}
+
+/// How it was seen that the work is there.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Seen {
+    /// HEAD holds the task's commit, or the person's commits of it.
+    Head,
+    /// The files are as the task left them, and committed.
+    Committed,
+    /// The files are as the task left them, and not committed.
+    Uncommitted,
+}
+
+/// What is asked: the task, where it is to go, and when.
+struct Asked<'a> {
+    task: &'a Task,
+    checkout: &'a Checkout,
+    manner: Manner,
+    at_ms: u64,
+    ready: Ready,
+    head: CommitId,
+}
+
+/// What is to be done where nothing is half done. `just_done`: the last step was done by this process, a moment ago.
+pub(super) fn next_step(
+    task: &Task,
+    checkout: &Checkout,
+    manner: Manner,
+    at_ms: u64,
+    just_done: bool,
+) -> Result<Step, Error> {
+    let (ready, head) = part(task)?;
+    let asked = Asked { task, checkout, manner, at_ms, ready, head };
+    match task.standing() {
+        Standing::Applied { plan, .. } => asked.after_files(&plan),
+        Standing::Uncommitted { plan, of, manner } => asked.before_commit(plan, of, manner),
+        Standing::Committed { manner, of, .. } => asked.after_commit(manner, &of, just_done),
+        Standing::Apart | Standing::Begun(_) | Standing::PuttingBack(_) => asked.fresh(false),
+    }
+}
+
+impl Asked<'_> {
+    /// From what HEAD and the files are; `landed`: HEAD holds commits of the person's of all of it.
+    fn fresh(&self, landed: bool) -> Result<Step, Error> {
+        if !landed && !self.checkout.holds(&self.head)? {
+            return self.first_step();
+        }
+        let whole = [self.ready.snapshot.clone(), self.head.clone()];
+        let planning = self.checkout.plan(&PlanRequest { forward: true, ..self.request(&whole, false) });
+        let changed = match planning {
+            // it was reverted, or taken out of the files
+            Ok(Planning { plan: Some(plan), .. }) if plan.whole && self.manner != Manner::Merge => {
+                return self.first_step();
+            }
+            Ok(Planning { plan, .. }) => plan.map(|plan| plan.files).unwrap_or_default(),
+            Err(repo::Error::Conflicts { conflicts }) => conflicts.into_iter().map(|one| one.path).collect(),
+            Err(error) => return Err(error.into()),
+        };
+        Ok(Step::There(There { seen: Seen::Head, changed, notices: Vec::new() }))
+    }
+
+    /// The files were brought; by a fast-forward, or uncommitted.
+    fn after_files(&self, plan: &CommitId) -> Result<Step, Error> {
+        let files = self.checkout.plan_files(plan)?;
+        let before = self.before(plan)?;
+        let same_line = self.checkout.goes_on_from(self.task.id, &before)?;
+        if !files.undone.is_empty() || files.brought.is_empty() || !same_line || self.checkout.holds(&self.head)? {
+            return self.fresh(false);
+        }
+        self.there(files.changed(), Vec::new())
+    }
+
+    /// The files were brought, and their commit is still to be made.
+    fn before_commit(&self, plan: CommitId, of: CommitId, manner: Manner) -> Result<Step, Error> {
+        let files = self.checkout.plan_files(&plan)?;
+        if files.undone.is_empty() {
+            if !self.checkout.is_plan_committed(&plan)? {
+                let landing = landing(self.task, self.checkout, plan, of, manner)?;
+                return Ok(Step::Do(Box::new(IntentKind::Land(landing)), Vec::new()));
+            }
+            // committed by hand
+            return if manner == Manner::Each { self.chain_from(&of) } else { self.there(Vec::new(), Vec::new()) };
+        }
+        if files.brought.is_empty() && files.changed.is_empty() {
+            return self.replay();
+        }
+        if !files.changed.is_empty() {
+            return Err(repo::Error::Between { paths: files.changed() }.into());
+        }
+        // some were taken away again: a commit of the rest would be half of it
+        let before = self.before(&plan)?;
+        Ok(Step::Do(Box::new(IntentKind::Apply { plan, of, before, manner, advance: None }), Vec::new()))
+    }
+
+    /// Commits of the person's were made of it.
+    fn after_commit(&self, manner: Manner, of: &CommitId, just_done: bool) -> Result<Step, Error> {
+        if !just_done {
+            return self.replay();
+        }
+        if manner == Manner::Each { self.chain_from(of) } else { self.there(Vec::new(), Vec::new()) }
+    }
+
+    /// From the last commit of the person's that HEAD still holds.
+    fn replay(&self) -> Result<Step, Error> {
+        let mut last = None;
+        for landing in landings(self.task) {
+            if !self.checkout.has_landed(landing)? {
+                break;
+            }
+            last = Some(landing);
+        }
+        match last {
+            None => self.fresh(false),
+            Some(landing) if landing.of == self.head => self.fresh(true),
+            Some(landing) => self.chain_from(&landing.of.clone()),
+        }
+    }
+
+    /// The commits of the task after `of`, one by one.
+    fn chain_from(&self, of: &CommitId) -> Result<Step, Error> {
+        let chain = self.checkout.chain(of, &self.head)?;
+        self.planned(Manner::Each, &chain, None)
+    }
+
+    /// It is there, as far as the files tell.
+    fn there(&self, changed: Vec<String>, notices: Vec<String>) -> Result<Step, Error> {
+        let committed = self.checkout.is_committed(&self.ready.snapshot, &self.head)?;
+        let seen = if committed { Seen::Committed } else { Seen::Uncommitted };
+        Ok(Step::There(There { seen, changed, notices }))
+    }
+
+    /// What comes first.
+    fn first_step(&self) -> Result<Step, Error> {
+        let chain = match self.manner {
+            Manner::Each => self.checkout.chain(&self.ready.snapshot, &self.head)?,
+            Manner::Files | Manner::Squash | Manner::Merge => vec![self.ready.snapshot.clone(), self.head.clone()],
+        };
+        if self.manner == Manner::Merge {
+            return self.merge(&chain);
+        }
+        let advance = if self.manner == Manner::Files { self.fast_forward()? } else { None };
+        self.planned(self.manner, &chain, advance)
+    }
+
+    /// The step that brings the first commit of a chain.
+    fn planned(&self, manner: Manner, chain: &[CommitId], advance: Option<Advance>) -> Result<Step, Error> {
+        let mut told = Vec::new();
+        // a commit that changes nothing here is passed over
+        for at in 0..chain.len() {
+            let request = self.request(chain.get(at..).unwrap_or_default(), manner != Manner::Files);
+            let Planning { plan, notices } =
+                self.checkout.plan(&PlanRequest { forward: advance.is_some(), ..request })?;
+            told.extend(notices);
+            if let (Some(Plan { commit: plan, before, .. }), Some(of)) = (plan, chain.get(at + 1)) {
+                let kind = IntentKind::Apply { plan, of: of.clone(), before, manner, advance };
+                return Ok(Step::Do(Box::new(kind), told));
+            }
+        }
+        self.there(Vec::new(), told)
+    }
+
+    fn request<'b>(&self, commits: &'b [CommitId], to_commit: bool) -> PlanRequest<'b> {
+        PlanRequest {
+            task: self.task.id,
+            commits,
+            to_commit,
+            forward: false,
+            at_ms: self.at_ms,
+            max_untracked: self.task.started.max_untracked,
+        }
+    }
+
+    /// A branch that can simply go on to the task's head: it is where the task began, and nothing of the person's is in
+    /// between.
+    fn fast_forward(&self) -> Result<Option<Advance>, Error> {
+        let here = self.checkout.base()?;
+        let at_start = !self.ready.dirty && here.commit.as_ref() == Some(&self.ready.snapshot);
+        Ok(match (here.branch, here.commit) {
+            (Some(branch), Some(from)) if at_start && self.checkout.own_paths()?.is_empty() => {
+                Some(Advance { branch, from, to: self.head.clone() })
+            }
+            (Some(_) | None, Some(_) | None) => None,
+        })
+    }
+
+    /// A merge is git's; that nothing stands against it is seen before.
+    fn merge(&self, chain: &[CommitId]) -> Result<Step, Error> {
+        let checkout = self.checkout;
+        let refused = |why: &str| repo::Error::Refused { checkout: checkout.root().to_owned(), why: why.to_owned() };
+        if self.ready.dirty {
+            let why = "the task's branch holds your unfinished work as a commit, which a merge would bring in; \
+                       --squash and --commit bring the task's part alone";
+            return Err(refused(why).into());
+        }
+        if checkout.base()?.commit.is_none() {
+            return Err(refused("there is no commit yet that could be merged with").into());
+        }
+        if !checkout.own_paths()?.is_empty() {
+            let own = checkout.own_paths()?.into_iter();
+            let conflicts = own.map(|path| repo::Conflict { path, why: "a merge wants everything committed" });
+            return Err(repo::Error::Conflicts { conflicts: conflicts.collect() }.into());
+        }
+        checkout.plan(&self.request(chain, true))?;
+        let landing = Landing {
+            parent: checkout.base()?.commit,
+            of: self.head.clone(),
+            plan: None,
+            merge: Some(self.head.clone()),
+            message: format!("Merge branch '{}'\n", self.task.started.branch),
+            manner: Manner::Merge,
+        };
+        Ok(Step::Do(Box::new(IntentKind::Land(landing)), Vec::new()))
+    }
+
+    /// The snapshot of the checkout that a plan was made on.
+    fn before(&self, plan: &CommitId) -> Result<CommitId, Error> {
+        snapshot_of(self.task, plan).ok_or(Error::Bug("a plan that nobody made"))
+    }
+}
+
+/// The snapshot of the checkout that a plan of the task was made on.
+pub(super) fn snapshot_of(task: &Task, plan: &CommitId) -> Option<CommitId> {
+    task.intents.iter().rev().find_map(|one| {
+        let IntentKind::Apply { plan: of, before, .. } = &one.kind else { return None };
+        (of == plan).then(|| before.clone())
+    })
+}
+
+/// The person's commits that were made of the task, in order, since it was last put back.
+fn landings(task: &Task) -> impl Iterator<Item = &Landing> {
+    let put_back = |kind: &IntentKind| matches!(kind, IntentKind::PutBack { .. });
+    let since = task.intents.iter().rposition(|one| put_back(&one.kind) && one.status == Status::Settled);
+    task.intents.iter().skip(since.map_or(0, |at| at + 1)).filter_map(|one| {
+        let IntentKind::Land(landing) = &one.kind else { return None };
+        (one.status == Status::Settled).then_some(landing)
+    })
+}
+
+/// The person's commit of a plan's files.
+fn landing(task: &Task, checkout: &Checkout, plan: CommitId, of: CommitId, manner: Manner) -> Result<Landing, Error> {
+    let message = match (manner, &task.handback) {
+        (Manner::Each, _) => checkout.message(&of)?,
+        (Manner::Files | Manner::Squash | Manner::Merge, Some(note)) => settle::message(task, note),
+        (Manner::Files | Manner::Squash | Manner::Merge, None) => {
+            return Err(Error::Bug("a task without a note was to be applied"));
+        }
+    };
+    Ok(Landing { parent: checkout.base()?.commit, of, plan: Some(plan), merge: None, message, manner })
+}
+
+/// The task's part: from its snapshot to its head.
+fn part(task: &Task) -> Result<(Ready, CommitId), Error> {
+    match (&task.ready, &task.head) {
+        (Some(ready), Some(head)) => Ok((ready.clone(), head.clone())),
+        (Some(_) | None, Some(_) | None) => Err(Error::Bug("a task was to be applied that has no tree")),
+    }
+}

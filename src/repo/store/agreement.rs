@@ -1,0 +1,65 @@
+//! Whether libgit2 finds the configuration that git finds. It reads the environment of this process, knows fewer places
+//! than git, and no `GIT_CONFIG_*`: where what it finds would have files stored otherwise, the program does everything.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use git2::Repository;
+
+use super::library::{Library, read};
+use crate::repo::{
+    Environment, Error,
+    configuration::{Configuration, PersonalFile},
+    git::config_home,
+};
+
+/// What a configuration says of the file system, and which value makes it an odd one.
+const FILE_SYSTEM: [(&str, bool); 3] = [("core.filemode", false), ("core.symlinks", false), ("core.ignorecase", true)];
+
+impl Library {
+    /// Whether libgit2 finds what git finds of what says which files are stored, and how: it reads this process's own
+    /// environment, and not `GIT_CONFIG_*`.
+    pub(in crate::repo) fn agrees(&self, git: &Configuration, environment: &Environment) -> Result<bool, Error> {
+        let what = "read the configuration";
+        let config = self.open()?.config().and_then(|mut config| config.snapshot()).map_err(read(what))?;
+        let own = |key: &str| match config.get_entry(key) {
+            // a key alone stands for true
+            Ok(entry) if !entry.has_value() => Some("true".to_owned()),
+            Ok(entry) => Some(String::from_utf8_lossy(entry.value_bytes()).into_owned()),
+            Err(_) => None,
+        };
+        if FILE_SYSTEM.iter().any(|(key, _)| own(key).as_deref() != git.last(key)) {
+            return Ok(false);
+        }
+        #[expect(clippy::disallowed_methods, reason = "where libgit2 looks, whatever environment we were given")]
+        let [home, xdg] = ["HOME", "XDG_CONFIG_HOME"].map(std::env::var_os);
+        let home = home.filter(|home| !home.is_empty()).map(PathBuf::from);
+        let same = |file: PersonalFile| {
+            let (theirs, ours) = (git.last(file.key()), own(file.key()));
+            if theirs != ours.as_deref() {
+                return false;
+            }
+            let config_home = config_home(xdg.as_deref(), home.as_deref());
+            let usual = ours.is_none();
+            match (git.personal_file(file, environment), file.place(ours.as_deref(), home.as_deref(), config_home)) {
+                // without a place in which it could be, there is none
+                (None, None) => usual,
+                (theirs, ours) => theirs == ours || text(theirs.as_deref()) == text(ours.as_deref()),
+            }
+        };
+        Ok(PersonalFile::ALL.into_iter().all(same))
+    }
+}
+
+/// Whether the file system is one where git looks away from modes, links or letters' cases.
+pub(super) fn is_odd_file_system(repository: &Repository) -> Result<bool, git2::Error> {
+    let config = repository.config()?.snapshot()?;
+    Ok(FILE_SYSTEM.iter().any(|(key, odd)| config.get_bool(key).is_ok_and(|found| found == *odd)))
+}
+
+/// What a file holds; nothing where there is none.
+fn text(path: Option<&Path>) -> Vec<u8> {
+    path.and_then(|path| fs::read(path).ok()).unwrap_or_default()
+}
