@@ -166,9 +166,8 @@ pub(super) fn discard(
         return after_completion(journal, intent, "discard", found, Err(error));
     }
     let done = place::branch(journal.task(), env, tip)?.discard(tip);
-    if let Ok(Some(kept)) = &done {
-        let cause = format!("the branch had been moved when it was discarded; what was found there is kept at {kept}");
-        journal.push(EventKind::Recovered { cause, checkpoint: None })?;
+    if let Ok(Some(_)) = &done {
+        repository::name_what_is_kept(journal, env)?;
     }
     after_completion(journal, intent, "discard", found, done.map(drop))
 }

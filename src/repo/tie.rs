@@ -10,7 +10,7 @@ use std::{
 };
 
 use super::{
-    Error, TaskBranch, Worktree, directory, io_error,
+    Error, TaskBranch, Worktree, directory, discarded_ref, io_error,
     removal::remove_tree,
     worktree::{read_file, read_line, reason},
 };
@@ -109,6 +109,10 @@ impl Worktree {
 /// Where the entry of a directory was that has none any more, and stands: what is in it may be work.
 pub(super) fn lost_entry(branch: &TaskBranch) -> Option<PathBuf> {
     let entry = tied_to(branch).filter(|entry| entry.symlink_metadata().is_err())?;
+    // of a task that was given up it is a rest of what is kept
+    if branch.checkout.store().reference(&discarded_ref(branch.task)).ok()?.is_some() {
+        return None;
+    }
     let all = branch.checkout.common_dir().join("worktrees");
     (branch.checkout.formats().refs_in_files && entry.parent() == Some(&all)).then_some(entry)
 }
