@@ -8,7 +8,13 @@ use super::{
     repository, switch,
 };
 use crate::{
-    domain::{checkout::Isolation, event::EventKind, globs::PathGlobs, id::CommitId, task::Task},
+    domain::{
+        checkout::Isolation,
+        event::{EventKind, TaskStarted},
+        globs::PathGlobs,
+        id::{CommitId, TaskId},
+        task::Task,
+    },
     log::{Journal, crash},
     ports::host::{self, CommandEnd},
     repo::{TaskBranch, Worktree, WorktreeSpec},
@@ -22,12 +28,18 @@ const TAIL: usize = 4000;
 /// The worktree's names, begun at `start`.
 #[must_use]
 pub fn spec(task: &Task, start: &CommitId) -> WorktreeSpec {
+    names(task.id, &task.started, start)
+}
+
+/// The same from the task's first event alone.
+#[must_use]
+pub fn names(task: TaskId, started: &TaskStarted, start: &CommitId) -> WorktreeSpec {
     WorktreeSpec {
-        task: task.id,
-        path: PathBuf::from(&task.started.worktree),
-        branch: task.started.branch.clone(),
+        task,
+        path: PathBuf::from(&started.worktree),
+        branch: started.branch.clone(),
         start: start.clone(),
-        isolation: task.started.isolation,
+        isolation: started.isolation,
     }
 }
 

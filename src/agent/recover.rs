@@ -61,6 +61,9 @@ async fn recover_intent(journal: &mut Journal, env: &mut Env<'_>, intent: &Inten
             if !stands(journal, env).await? {
                 return Ok(());
             }
+            if let IntentKind::FileEdit { path, before, after, .. } = &intent.kind {
+                env.host.settle(path, before.as_ref(), after).await?;
+            }
             return answered::keep_call(journal, env, id, call);
         }
         (_, Some(Answer::Rollback | Answer::Keep | Answer::Drop) | None) => {}
@@ -163,9 +166,8 @@ pub(super) fn discard(
         return after_completion(journal, intent, "discard", found, Err(error));
     }
     let done = place::branch(journal.task(), env, tip)?.discard(tip);
-    if let Ok(Some(kept)) = &done {
-        let cause = format!("the branch had been moved when it was discarded; what was found there is kept at {kept}");
-        journal.push(EventKind::Recovered { cause, checkpoint: None })?;
+    if let Ok(Some(_)) = &done {
+        repository::name_what_is_kept(journal, env)?;
     }
     after_completion(journal, intent, "discard", found, done.map(drop))
 }

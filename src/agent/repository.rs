@@ -22,7 +22,7 @@ const PERSONS: &str = "Branches, tags and stash of this repository are the perso
 
 /// Before a command: notes what is the person's, and gives what is there already that no commit can hold.
 pub(super) fn note(worktree: &Worktree) -> Result<Vec<String>, Error> {
-    worktree.note_persons()?;
+    worktree.note_persons_durably()?;
     Ok(worktree.uncommittable()?)
 }
 

@@ -233,6 +233,7 @@ fn on_repo(error: &repo::Error) -> Option<&'static str> {
         repo::Error::Foreign { .. } => Some("move it out of the way, or choose another name with --branch"),
         // these say it themselves, or nothing can be said
         repo::Error::Refused { .. }
+        | repo::Error::Locked { .. }
         | repo::Error::Git { .. }
         | repo::Error::Unreadable { .. }
         | repo::Error::Read { .. }

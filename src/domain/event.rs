@@ -201,6 +201,11 @@ pub enum EventKind {
         /// The directory below which they are, an absolute path.
         place: String,
     },
+    /// Lock files of git's that killed processes of the task had left were removed before anything else was done.
+    LocksRemoved {
+        /// Their paths.
+        locks: Vec<String>,
+    },
     /// A person decided how the task goes on, or that it does not.
     GateAnswered {
         /// What was answered.

@@ -119,7 +119,10 @@ impl Task {
     fn take(&mut self, kind: &EventKind, at_ms: u64) {
         match kind {
             // a task's first event is `begin`'s, and the table allows it nowhere else; of the others nothing is decided
-            EventKind::TaskStarted(_) | EventKind::SetupRan { .. } | EventKind::WorktreeRepaired { .. } => {}
+            EventKind::TaskStarted(_)
+            | EventKind::SetupRan { .. }
+            | EventKind::WorktreeRepaired { .. }
+            | EventKind::LocksRemoved { .. } => {}
             EventKind::SpanStarted { .. } => {
                 self.span = self.seq;
                 self.lose_request();

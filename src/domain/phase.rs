@@ -47,6 +47,7 @@ pub fn is_legal(task: &Task, kind: &EventKind) -> Result<(), String> {
         | EventKind::RepositoryChanged { .. }
         | EventKind::UncommittableMade { .. }
         | EventKind::KeptAside { .. }
+        | EventKind::LocksRemoved { .. }
         | EventKind::TaskPaused { .. } => Ok(()),
         EventKind::FilesChanged { .. } => no_pending_intent(task),
         EventKind::LeftOut { .. } if task.left_out.is_none() && task.ready.is_some() => no_pending_intent(task),
@@ -137,7 +138,8 @@ fn phase_allows(phase: Phase, kind: &EventKind) -> bool {
         EventKind::Recovered { .. }
         | EventKind::RepositoryChanged { .. }
         | EventKind::UncommittableMade { .. }
-        | EventKind::KeptAside { .. } => !matches!(phase, Asking | Paused),
+        | EventKind::KeptAside { .. }
+        | EventKind::LocksRemoved { .. } => !matches!(phase, Asking | Paused),
         EventKind::TaskPaused { .. } | EventKind::GateAnswered { .. } => matches!(phase, Preparing | Idle | Acting),
         EventKind::RequestSent { .. }
         | EventKind::RequestWithheld { .. }
@@ -284,6 +286,7 @@ pub fn name(kind: &EventKind) -> &'static str {
         EventKind::RepositoryChanged { .. } => "repository_changed",
         EventKind::UncommittableMade { .. } => "uncommittable_made",
         EventKind::KeptAside { .. } => "kept_aside",
+        EventKind::LocksRemoved { .. } => "locks_removed",
         EventKind::GateAnswered { .. } => "gate_answered",
         EventKind::TaskPaused { .. } => "task_paused",
         EventKind::LeftOut { .. } => "left_out",

@@ -16,9 +16,9 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Error, Worktree, discarded_ref, io_error,
+    removal::remove_file,
     seen::{Stamp, stamp},
     store::{Program, Store as _},
-    worktree::remove_file,
 };
 use crate::{
     domain::{
@@ -74,7 +74,13 @@ impl Worktree {
         if note.as_ref().is_none_or(|note| note.stamps != stamps) {
             *note = Some(Note { stamps, noted: self.noted()? });
         }
-        note.as_ref().map_or(Ok(()), |note| self.write_note(&note.noted))
+        Ok(())
+    }
+
+    /// The same, so that it outlives this process.
+    pub fn note_persons_durably(&self) -> Result<(), Error> {
+        self.note_persons()?;
+        self.notes.lock().as_ref().map_or(Ok(()), |note| self.write_note(&note.noted))
     }
 
     fn write_note(&self, noted: &Noted) -> Result<(), Error> {

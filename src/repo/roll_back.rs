@@ -12,7 +12,10 @@ use super::{
     staging::{Staging, paths, scratch, shown},
     worktree::{clear_branch, refuse_elsewhere, remove},
 };
-use crate::domain::id::{CommitId, TaskId};
+use crate::domain::{
+    checkout::Isolation,
+    id::{CommitId, TaskId},
+};
 
 /// Where what a worktree held is kept; `number` tells the times apart.
 #[must_use]
@@ -143,7 +146,11 @@ impl TaskBranch {
         // a tip of zeros stands for a branch that is not there
         let old = found.as_ref().map_or_else(|| "0".repeat(head.0.len()), |tip| tip.0.clone());
         if let Some(tip) = &found {
-            refuse_elsewhere(self)?;
+            let here =
+                self.isolation == Isolation::InPlace && self.checkout.store().symbolic_head()?.as_ref() == Some(&name);
+            if !here {
+                refuse_elsewhere(self)?;
+            }
             if self.checkout.store().reference(kept)?.is_none() {
                 git.call(["update-ref", kept, &tip.0]).run()?;
             }

@@ -248,6 +248,7 @@ fn candidates(task: &Task, dice: &mut Dice<'_>) -> Vec<EventKind> {
         EventKind::UncommittableMade { paths: vec!["app/".to_owned()] },
         EventKind::KeptAside { paths: vec!["app/".to_owned()], place: "/kept".to_owned() },
         EventKind::RepositoryChanged { changes: answers::changes((dice.below(2) == 0).then(|| commit(3))) },
+        EventKind::LocksRemoved { locks: vec!["HEAD.lock".to_owned()] },
         EventKind::Recovered { cause: "c".to_owned(), checkpoint: (dice.below(3) == 0).then(|| commit(5)) },
         EventKind::GateAnswered { answer: dice.pick(&[Answer::Rollback, Answer::Keep, Answer::Keep, Answer::Drop]) },
         EventKind::TaskPaused { pause: dice.pick(&[Pause::Gated, Pause::Stopped]), cause: "c".to_owned() },
@@ -290,6 +291,7 @@ fn walk(choices: &[u8]) -> Vec<Event> {
                     | EventKind::RepositoryChanged { .. }
                     | EventKind::UncommittableMade { .. }
                     | EventKind::KeptAside { .. }
+                    | EventKind::LocksRemoved { .. }
                     | EventKind::GateAnswered { .. }
             )
         };

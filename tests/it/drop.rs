@@ -69,16 +69,18 @@ fn what_has_ended_cannot_be_given_up() {
 }
 
 #[test]
-fn a_branch_that_somebody_moved_is_left_alone_and_named() {
+fn what_a_branch_holds_that_somebody_moved_is_kept_and_named() {
     let (env, result) = resting();
     let (task, branch) = (result["task"].as_str().unwrap(), result["branch"].as_str().unwrap());
     env.person(|checkout| {
         checkout.git(&["update-ref", &format!("refs/heads/{branch}"), "main"]);
     });
     let dropped = env.run(&["drop", "--json", task]).ends(0, "dropped");
-    let notices = dropped["notices"].to_string();
-    assert!(notices.contains("could not be discarded") && notices.contains(branch), "{notices}");
-    assert!(env.checkout.has_ref(&format!("refs/heads/{branch}")));
+    let kept = format!("refs/nisse/found/{task}/branch");
+    assert!(dropped["notices"].to_string().contains(&kept), "{dropped}");
+    assert_eq!(env.checkout.git(&["rev-parse", &kept]), env.checkout.git(&["rev-parse", "main"]));
+    assert!(!env.checkout.has_ref(&format!("refs/heads/{branch}")));
+    env.changed_paths();
 }
 
 /// For every cut of the log of a drop: dropped again, it ends the same.
