@@ -328,6 +328,12 @@ pub(super) async fn reopened(
             crash::point("recreate.ready");
             Ok(Some(again))
         }
+        // looked at it is; what comes next is the cap's end
+        place::Furnished::OutOfTime => {
+            let cause = "the setup took what was left of the time cap".to_owned();
+            journal.push(EventKind::Recovered { cause, checkpoint: None })?;
+            Ok(None)
+        }
         place::Furnished::Stopped => {
             let cause = "stopped on request".to_owned();
             journal.push(EventKind::TaskPaused { pause: Pause::Stopped, cause })?;

@@ -208,6 +208,8 @@ pub(super) fn upstream_kind(trouble: Trouble) -> (&'static str, u8) {
         Trouble::RateLimited => ("rate_limited", ENVIRONMENT),
         Trouble::BudgetGone => ("budget_gone", ENVIRONMENT),
         Trouble::KeyRefused => ("key_refused", CONFIGURATION),
+        Trouble::VendorKeyRefused => ("vendor_key_refused", ENVIRONMENT),
+        Trouble::ServerSetUp => ("server_set_up", CONFIGURATION),
         Trouble::ModelDenied => ("model_denied", CONFIGURATION),
         Trouble::ModelUnknown => ("unknown_model", CONFIGURATION),
         Trouble::BadAddress => ("bad_address", CONFIGURATION),

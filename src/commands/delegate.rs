@@ -36,7 +36,7 @@ pub async fn delegate(opened: &Opened, delegation: &Delegation, mut watch: Watch
     let checkout = opened.checkout()?;
     checkout.ready()?;
     let proxy = proxy::connect(&opened.settings, &opened.environment)?;
-    let catalog = proxy::catalog(&proxy, &opened.settings).await?;
+    let catalog = proxy::catalog(&proxy, &opened.settings, proxy::BEGIN).await?;
     let model = proxy::pin_delegate(&catalog, &opened.settings)?;
     let subscribers = std::mem::take(&mut watch.subscribers);
     let journal = begin(opened, checkout, delegation, model, checks, subscribers)?;

@@ -207,7 +207,7 @@ async fn connect(settings: &Settings, environment: &Environment, checks: &mut Ve
             return models::look_without_catalog(settings, checks);
         }
     };
-    match proxy::catalog(&client, settings).await {
+    match proxy::catalog(&client, settings, proxy::LOOK).await {
         Ok(catalog) => {
             let address = settings.base_url().unwrap_or_default();
             checks.push(Check::good("proxy", format!("{address}, which accepts the token")));

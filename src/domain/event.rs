@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    caps::Caps,
+    caps::{Cap, Caps},
     checkout::{Base, Isolation},
     filters::Filters,
     gate,
@@ -93,8 +93,10 @@ pub enum EventKind {
         /// The wait before the next attempt, in milliseconds; none if there is none.
         retry_in_ms: Option<u64>,
     },
-    /// A request was not sent, because its estimated input alone would reach the token cap.
+    /// A request was not sent, because its estimated input alone would reach a cap.
     RequestWithheld {
+        /// Tokens or cost.
+        cap: Cap,
         /// Estimated input tokens.
         estimated_input: u64,
     },

@@ -2,6 +2,7 @@
 
 use super::{
     apply::Standing,
+    caps::Cap,
     checkout::Isolation,
     event::EventKind,
     gate::Answer,
@@ -144,7 +145,9 @@ fn phase_allows(phase: Phase, kind: &EventKind) -> bool {
         | EventKind::RequestWithheld { .. }
         | EventKind::ContextEvicted { .. }
         | EventKind::LeftOut { .. } => phase == Idle,
-        EventKind::TaskEnded { end, .. } => phase == Idle || phase == Preparing && *end == End::Dropped,
+        EventKind::TaskEnded { end, .. } => {
+            phase == Idle || phase == Preparing && matches!(end, End::Dropped | End::Capped(Cap::Time))
+        }
     }
 }
 
