@@ -108,7 +108,7 @@ async fn dispatch(args: &Args, manner: Manner) -> Result<u8, commands::Error> {
             let mut answer = task.answer();
             loop {
                 let work = |watch| resume::resume(&opened, id, answer, watch);
-                let result = watched(manner, result::go_on, work).await?;
+                let result = Box::pin(watched(manner, result::go_on, work)).await?;
                 answer = decided(args, manner, &opened, &result)?;
                 if answer.is_none() {
                     return ended(manner, &opened, &result);
@@ -169,7 +169,7 @@ async fn dispatch(args: &Args, manner: Manner) -> Result<u8, commands::Error> {
             let process = Environment::from_process();
             let (flags, place) = (args.flags(), here(args));
             let looked = commands::doctor::doctor(&process, &flags, &place, *fix);
-            let report = render::while_waiting(manner, WAITING, looked).await;
+            let report = Box::pin(render::while_waiting(manner, WAITING, looked)).await;
             render::document(manner, || serde_json::json!(report), || render::doctor::text(&report));
             Ok(report.exit())
         }

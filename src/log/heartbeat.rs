@@ -108,7 +108,7 @@ mod tests {
         write(&file, 7, 123_456);
         write(&file, 7, 5);
         assert_eq!((found(state.path(), task, 7), found(state.path(), task, 9)), (Some(5), None));
-        std::fs::write(path(state.path(), task), "torn").unwrap();
+        File::create(path(state.path(), task)).unwrap().write_all_at(b"torn", 0).unwrap();
         assert_eq!(found(state.path(), task, 7), None);
     }
 }

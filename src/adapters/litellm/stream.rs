@@ -238,8 +238,8 @@ mod tests {
         empty(Route::Normalized)
     }
 
-    fn answered_by() -> Option<AnsweredBy> {
-        Some(AnsweredBy { alias: "alias".to_owned(), backing: "backing".to_owned(), fallback: false, prices: None })
+    fn answered_by() -> AnsweredBy {
+        AnsweredBy { alias: "alias".to_owned(), backing: "backing".to_owned(), fallback: false, prices: None }
     }
 
     async fn in_chunks<A: Assembly>(body: &[u8], size: usize, assembly: A) -> Result<Reply, Error> {
@@ -249,11 +249,11 @@ mod tests {
     }
 
     async fn normalized(body: &str) -> Result<Reply, Error> {
-        in_chunks(body.as_bytes(), 7, chat::Reading::new(&request(), answered_by())).await
+        in_chunks(body.as_bytes(), 7, chat::Reading::new(&request(), Some(answered_by()))).await
     }
 
     async fn native(body: &str) -> Result<Reply, Error> {
-        in_chunks(body.as_bytes(), 7, messages::Reading::new(&request(), answered_by())).await
+        in_chunks(body.as_bytes(), 7, messages::Reading::new(&request(), Some(answered_by()))).await
     }
 
     /// A normalized stream of these `choices[0]` objects.
@@ -286,7 +286,7 @@ mod tests {
         ];
         for variant in &variants {
             for size in [1, 2, 3, 5, 1 << 20] {
-                let reading = chat::Reading::new(&request(), answered_by());
+                let reading = chat::Reading::new(&request(), Some(answered_by()));
                 let reply = in_chunks(variant.as_bytes(), size, reading).await.unwrap();
                 assert_eq!((reply.text().as_str(), reply.stop), ("häns 🔥", Stop::End), "{variant:?} by {size}");
             }
@@ -378,7 +378,7 @@ mod tests {
             (fragments(&[&call.replace(r#"{\"x\":1}"#, "")], "stop"), Trouble::Cut),
             (fragments(&[&call.replace(r#"{\"x\":1}"#, "{}")], "stop"), Trouble::Cut),
             (fragments(&[&call.replace(r#"{\"x\":1}"#, "[1]")], "stop"), Trouble::Cut),
-            (fragments(&[&call.replace(r#"1}"#, "1")], "eos"), Trouble::Cut),
+            (fragments(&[&call.replace("1}", "1")], "eos"), Trouble::Cut),
             (choices(&[text, r#"{"delta":{},"finish_reason":"error"}"#]), Trouble::Cut),
             (format!("data: {{\"choices\":[{text}]}}\n\ndata: {{\"choi"), Trouble::Cut),
             (String::new(), Trouble::Overloaded),
@@ -494,7 +494,7 @@ mod tests {
         });
         let body = stream::iter([Ok(hello.as_bytes().to_vec())]).chain(pings);
         let (deltas, _shown) = unbounded_channel();
-        let reading = messages::Reading::new(&request(), answered_by());
+        let reading = messages::Reading::new(&request(), Some(answered_by()));
         let error = read(body, limits, Instant::now(), reading, &deltas).await.unwrap_err();
         assert_eq!(error.trouble, Trouble::Timeout);
     }
@@ -505,7 +505,7 @@ mod tests {
         for head in ["", "data: {\"choices\":[{\"delta\":{\"role\":\"assistant\",\"content\":\"\"}}]}\n\n"] {
             let body = stream::iter([Ok::<_, std::io::Error>(head.as_bytes().to_vec())]).chain(stream::pending());
             let (deltas, _shown) = unbounded_channel();
-            let reading = chat::Reading::new(&request(), answered_by());
+            let reading = chat::Reading::new(&request(), Some(answered_by()));
             let error = read(body, limits, Instant::now(), reading, &deltas).await.unwrap_err();
             assert_eq!(error.trouble, Trouble::Timeout, "{head}");
         }
@@ -515,7 +515,7 @@ mod tests {
     async fn an_endless_reply_ends() {
         let body = stream::repeat_with(|| Ok::<_, std::io::Error>(vec![b'x'; 1 << 20]));
         let (deltas, _shown) = unbounded_channel();
-        let reading = chat::Reading::new(&request(), answered_by());
+        let reading = chat::Reading::new(&request(), Some(answered_by()));
         let error = read(body, LIMITS, Instant::now(), reading, &deltas).await.unwrap_err();
         assert!(error.message.contains("64 MiB"), "{error}");
     }

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::replay::{Recording, Replay};
 
-const LIMIT: std::time::Duration = std::time::Duration::from_secs(60);
+const LIMIT: std::time::Duration = std::time::Duration::from_mins(1);
 
 fn recorded() -> Catalog {
     let mut catalog = Catalog::new(&Recording::json("info_model_info.json"), &Recording::json("info_v1_models.json"));
