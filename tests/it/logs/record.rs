@@ -139,7 +139,7 @@ impl Recorder {
         let missing: Vec<_> = super::every_kind().into_iter().filter(|kind| !self.seen.contains(kind)).collect();
         assert!(missing.is_empty(), "no world records these: {missing:?}");
         let path = |ending: &str| directory().join(format!("v{version}.{ending}"));
-        let blobs: String = self.blobs.iter().map(|blob| format!("{blob}\n")).collect();
+        let blobs: String = self.blobs.iter().flat_map(|blob| [blob.as_str(), "\n"]).collect();
         let sql = format!("{}\nPRAGMA user_version = {version};\n{blobs}{}", self.schema, self.rows);
         fs::write(path("sql"), sql).unwrap();
         fs::write(path("shape.json"), shape()).unwrap();
