@@ -54,12 +54,12 @@ pub fn reply(request: &Request, parts: Vec<Part>) -> Reply {
         stop: if has_calls { Stop::Calls } else { Stop::End },
         usage: Some(Usage { input: request.estimated_input(), output: 50, ..Usage::default() }),
         cost: None,
-        answered_by: AnsweredBy {
+        answered_by: Some(AnsweredBy {
             alias: request.model.alias.clone(),
             backing: request.model.backing.clone(),
             fallback: false,
             prices: None,
-        },
+        }),
     }
 }
 

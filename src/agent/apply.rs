@@ -119,6 +119,7 @@ pub enum PutBack {
 
 const COMMITTED: &str = "its work is committed here";
 const NOT_HERE: &str = "it is not applied here";
+const TOO_LATE: &str = "what its files were before is no longer kept";
 
 /// Takes back what was brought and is not committed.
 pub fn put_back(journal: &mut Journal, checkout: &Checkout) -> Result<PutBack, Error> {
@@ -158,6 +159,9 @@ pub fn put_back(journal: &mut Journal, checkout: &Checkout) -> Result<PutBack, E
             Some(_) | None => return Err(Error::Bug("what was begun cannot be taken back")),
         },
         Standing::Uncommitted { plan, .. } | Standing::Applied { plan, advanced: false } => {
+            if !checkout.is_kept(&plan)? {
+                return Ok(PutBack::Nothing(TOO_LATE));
+            }
             let files = checkout.plan_files(&plan)?;
             let committed = committed(journal.task(), checkout, &plan)?;
             if files.brought.iter().chain(&files.changed).all(|path| committed.contains(path)) {

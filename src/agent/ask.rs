@@ -11,6 +11,7 @@ use super::{
 };
 use crate::{
     domain::{
+        caps::Cap,
         event::EventKind,
         message::Reply,
         outcome::Pause,
@@ -55,10 +56,15 @@ pub(super) async fn ask(journal: &mut Journal, env: &mut Env<'_>) -> Result<(), 
     let estimated_input = request.estimated_input();
     let left = task.started.caps.tokens.saturating_sub(task.spend.usage.total());
     if estimated_input >= left {
-        journal.push(EventKind::RequestWithheld { estimated_input })?;
+        journal.push(EventKind::RequestWithheld { cap: Cap::Tokens, estimated_input })?;
         return Ok(());
     }
-    request.max_output = request.max_output.min(left - estimated_input);
+    let bought = task.started.caps.output_that_money_buys(&request.model.prices, estimated_input, &task.spend);
+    if bought == Some(0) {
+        journal.push(EventKind::RequestWithheld { cap: Cap::Cost, estimated_input })?;
+        return Ok(());
+    }
+    request.max_output = request.max_output.min(left - estimated_input).min(bought.unwrap_or(u64::MAX));
     let number = task.requests + 1;
     journal.push(EventKind::RequestSent {
         request: number,
@@ -194,7 +200,9 @@ fn retry_in(journal: &Journal, error: &llm::Error) -> Option<Duration> {
             }
             let backoff = Duration::from_secs(1u64 << (attempts - 1).min(5)).min(Duration::from_secs(30));
             let wait = match error.retry_after {
-                Some(told) => told.max(Duration::from_millis(100)),
+                // what was told once and did not help is not believed again
+                Some(told) if attempts == 1 => told.max(Duration::from_millis(100)),
+                Some(told) => told.max(backoff),
                 None if error.trouble == Trouble::RateLimited => UNTOLD_WAIT.max(backoff),
                 None => backoff + jitter(task, backoff),
             };

@@ -84,11 +84,30 @@ fn messages(task: &Task, view: &mut View) -> Vec<Arc<Message>> {
 
 fn of_turn(task: &Task, turn: &Turn) -> Vec<Arc<Message>> {
     let wire_ids = wire_ids(task, turn);
+    let wording = &task.started.wording;
     let mut messages: Vec<_> = assistant(task, turn, &wire_ids).into_iter().collect();
-    if !turn.results.is_empty() {
-        messages.push(Message::Results(turn.results.iter().map(|result| answer(result, &wire_ids)).collect()));
+    if messages.is_empty()
+        && !turn.nudges.is_empty()
+        && let Some(text) = wording.for_empty().map(str::to_owned)
+    {
+        messages.push(Message::Assistant { parts: vec![AssistantPart::Text(text.clone())], text });
     }
-    messages.extend(turn.nudges.iter().map(|text| Message::User(text.clone())));
+    let mut answers: Vec<Answer> = turn.results.iter().map(|result| answer(result, &wire_ids)).collect();
+    match answers.last_mut() {
+        Some(last) if wording.tells_within_results() => {
+            for text in &turn.nudges {
+                last.content.push_str("\n\n");
+                last.content.push_str(text);
+            }
+            messages.push(Message::Results(answers));
+        }
+        Some(_) | None => {
+            if !answers.is_empty() {
+                messages.push(Message::Results(answers));
+            }
+            messages.extend(turn.nudges.iter().map(|text| Message::User(text.clone())));
+        }
+    }
     messages.into_iter().map(Arc::new).collect()
 }
 
@@ -135,6 +154,9 @@ fn assistant(task: &Task, turn: &Turn, wire_ids: &BTreeMap<CallId, String>) -> O
     let text = turn.reply.text();
     if !has_calls && text.trim().is_empty() {
         return None;
+    }
+    if !has_calls && let Some(text) = task.started.wording.for_useless(&text, &turn.reply.stop) {
+        return Some(Message::Assistant { parts: vec![AssistantPart::Text(text.clone())], text });
     }
     // reasoning stands for the calls that follow from it; alone, or for another model, it is refused
     let with_reasoning = has_calls && task.is_its_own(turn);

@@ -8,7 +8,13 @@ use super::{
     repository, switch,
 };
 use crate::{
-    domain::{checkout::Isolation, event::EventKind, globs::PathGlobs, id::CommitId, task::Task},
+    domain::{
+        checkout::Isolation,
+        event::{EventKind, TaskStarted},
+        globs::PathGlobs,
+        id::{CommitId, TaskId},
+        task::Task,
+    },
     log::{Journal, crash},
     ports::host::{self, CommandEnd},
     repo::{TaskBranch, Worktree, WorktreeSpec},
@@ -22,12 +28,18 @@ const TAIL: usize = 4000;
 /// The worktree's names, begun at `start`.
 #[must_use]
 pub fn spec(task: &Task, start: &CommitId) -> WorktreeSpec {
+    names(task.id, &task.started, start)
+}
+
+/// The same from the task's first event alone.
+#[must_use]
+pub fn names(task: TaskId, started: &TaskStarted, start: &CommitId) -> WorktreeSpec {
     WorktreeSpec {
-        task: task.id,
-        path: PathBuf::from(&task.started.worktree),
-        branch: task.started.branch.clone(),
+        task,
+        path: PathBuf::from(&started.worktree),
+        branch: started.branch.clone(),
         start: start.clone(),
-        isolation: task.started.isolation,
+        isolation: started.isolation,
     }
 }
 
@@ -42,6 +54,8 @@ pub(super) enum Furnished {
     Ready(Vec<String>),
     /// The person asked to stop while the setup ran.
     Stopped,
+    /// The setup took what was left of the task's time cap.
+    OutOfTime,
 }
 
 /// Brings into a worktree that stands what its commit does not hold: files of submodules, copies of ignored files,
@@ -72,8 +86,10 @@ pub(super) async fn furnish(
         worktree.note_persons()?;
         let ran = setup(journal, env, &line).await;
         repository::see_to(journal, worktree, at)?;
-        if !ran? {
-            return Ok(Furnished::Stopped);
+        match ran? {
+            SetUp::Done => {}
+            SetUp::Stopped => return Ok(Furnished::Stopped),
+            SetUp::OutOfTime => return Ok(Furnished::OutOfTime),
         }
         crash::point("setup.ran");
         notices.extend(clear_up(journal.task(), journal.clock().civil_ms(), worktree, at)?);
@@ -113,9 +129,16 @@ pub(super) fn taken_back(
     Ok((!told.is_empty()).then(|| told.join("; ")))
 }
 
-/// Runs the setup command and records how it went. False: the person asked to stop. A failure is an error: the task
-/// rests where it is, and a resume tries again.
-async fn setup(journal: &mut Journal, env: &Env<'_>, line: &str) -> Result<bool, Error> {
+/// How a setup command ended that did not fail.
+enum SetUp {
+    Done,
+    Stopped,
+    OutOfTime,
+}
+
+/// Runs the setup command and records how it went. A failure is an error: the task rests where it is, and a resume tries
+/// again.
+async fn setup(journal: &mut Journal, env: &Env<'_>, line: &str) -> Result<SetUp, Error> {
     let started = &journal.task().started;
     let command = host::Command {
         line: line.to_owned(),
@@ -126,7 +149,7 @@ async fn setup(journal: &mut Journal, env: &Env<'_>, line: &str) -> Result<bool,
     journal.commit()?;
     let ran = tokio::select! {
         ran = env.host.run(&command) => ran?,
-        () = env.stop.wait() => return Ok(false),
+        () = env.stop.wait() => return Ok(SetUp::Stopped),
     };
     let (status, how) = match ran.end {
         CommandEnd::Exited(status) => (Some(status), format!("exited with status {status}")),
@@ -143,7 +166,10 @@ async fn setup(journal: &mut Journal, env: &Env<'_>, line: &str) -> Result<bool,
     })?;
     journal.commit()?;
     if status == Some(0) {
-        return Ok(true);
+        return Ok(SetUp::Done);
+    }
+    if ran.end == CommandEnd::TimedOut && time_left(journal).is_zero() {
+        return Ok(SetUp::OutOfTime);
     }
     Err(Error::Setup { command: line.to_owned(), how, output_tail })
 }

@@ -71,7 +71,7 @@ async fn stand(
     let mut notices = snapshot.notices.clone();
     match furnish(journal, env, worktree, &snapshot.commit).await? {
         Furnished::Ready(more) => notices.extend(more),
-        Furnished::Stopped => {
+        Furnished::Stopped | Furnished::OutOfTime => {
             if switched.is_some() {
                 switch::take_back(journal, env)?;
             }

@@ -61,6 +61,9 @@ async fn recover_intent(journal: &mut Journal, env: &mut Env<'_>, intent: &Inten
             if !stands(journal, env).await? {
                 return Ok(());
             }
+            if let IntentKind::FileEdit { path, before, after, .. } = &intent.kind {
+                env.host.settle(path, before.as_ref(), after).await?;
+            }
             return answered::keep_call(journal, env, id, call);
         }
         (_, Some(Answer::Rollback | Answer::Keep | Answer::Drop) | None) => {}
@@ -331,6 +334,12 @@ pub(super) async fn reopened(
             again.stands()?;
             crash::point("recreate.ready");
             Ok(Some(again))
+        }
+        // looked at it is; what comes next is the cap's end
+        place::Furnished::OutOfTime => {
+            let cause = "the setup took what was left of the time cap".to_owned();
+            journal.push(EventKind::Recovered { cause, checkpoint: None })?;
+            Ok(None)
         }
         place::Furnished::Stopped => {
             let cause = "stopped on request".to_owned();

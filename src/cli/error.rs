@@ -208,6 +208,8 @@ pub(super) fn upstream_kind(trouble: Trouble) -> (&'static str, u8) {
         Trouble::RateLimited => ("rate_limited", ENVIRONMENT),
         Trouble::BudgetGone => ("budget_gone", ENVIRONMENT),
         Trouble::KeyRefused => ("key_refused", CONFIGURATION),
+        Trouble::VendorKeyRefused => ("vendor_key_refused", ENVIRONMENT),
+        Trouble::ServerSetUp => ("server_set_up", CONFIGURATION),
         Trouble::ModelDenied => ("model_denied", CONFIGURATION),
         Trouble::ModelUnknown => ("unknown_model", CONFIGURATION),
         Trouble::BadAddress => ("bad_address", CONFIGURATION),
@@ -225,7 +227,7 @@ pub(super) fn upstream_kind(trouble: Trouble) -> (&'static str, u8) {
 fn repo_kind(error: &repo::Error) -> (&'static str, u8) {
     match error {
         repo::Error::NotARepository { .. } | repo::Error::NoDirectory { .. } => ("no_repository", ENVIRONMENT),
-        repo::Error::Refused { .. } => ("repository_refused", ENVIRONMENT),
+        repo::Error::Refused { .. } | repo::Error::Locked { .. } => ("repository_refused", ENVIRONMENT),
         repo::Error::NoGit { .. } | repo::Error::OldGit { .. } => ("no_git", ENVIRONMENT),
         repo::Error::NoSuchCommit { .. } => ("no_such_commit", CONFIGURATION),
         repo::Error::Unclean { .. } => ("unclean_checkout", GATED),

@@ -43,11 +43,11 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     let args = match Args::try_parse_from(&arguments) {
         Ok(args) => args,
         Err(error) => {
-            let _ = error.print();
-            return if error.use_stderr() { misused(&arguments, &error) } else { 0 };
+            let printed = error.print();
+            return if error.use_stderr() { misused(&arguments, &error) } else { render::status_of_output(0, printed) };
         }
     };
-    guard::guarded(args.common.json, || work(&args))
+    render::status_of_output(guard::guarded(args.common.json, || work(&args)), Ok(()))
 }
 
 fn work(args: &Args) -> u8 {
@@ -77,6 +77,9 @@ fn misused(arguments: &[OsString], error: &clap::Error) -> u8 {
     }
     report.exit
 }
+
+/// Told where the proxy takes its time.
+const WAITING: &str = "waiting for the proxy's answer, 10 s at most";
 
 async fn dispatch(args: &Args, manner: Manner) -> Result<u8, commands::Error> {
     match &args.command {
@@ -157,13 +160,16 @@ async fn dispatch(args: &Args, manner: Manner) -> Result<u8, commands::Error> {
         }
         Command::Models => {
             let opened = open(args)?;
-            let report = commands::models::models(&opened.settings, &opened.environment).await?;
+            let asked = commands::models::models(&opened.settings, &opened.environment);
+            let report = render::while_waiting(manner, WAITING, asked).await?;
             render::document(manner, || serde_json::json!(report), || render::models::text(&report));
             Ok(0)
         }
         Command::Doctor { fix } => {
             let process = Environment::from_process();
-            let report = commands::doctor::doctor(&process, &args.flags(), &here(args), *fix).await;
+            let (flags, place) = (args.flags(), here(args));
+            let looked = commands::doctor::doctor(&process, &flags, &place, *fix);
+            let report = render::while_waiting(manner, WAITING, looked).await;
             render::document(manner, || serde_json::json!(report), || render::doctor::text(&report));
             Ok(report.exit())
         }

@@ -163,6 +163,8 @@ fn on_proxy(error: &litellm::Error) -> &'static str {
 fn on_trouble(trouble: Trouble) -> &'static str {
     match trouble {
         Trouble::KeyRefused => "ask whoever runs the proxy for a key, and set it as the token",
+        Trouble::VendorKeyRefused => "ask whoever runs the proxy to renew its key for that vendor",
+        Trouble::ServerSetUp => "start the model's server with its tool-call support (llama.cpp: --jinja)",
         Trouble::BadAddress => "correct proxy.base_url or NISSE_LLM_BASE_URL",
         Trouble::BadCertificate => "name the authority that signed it in proxy.ca_file",
         Trouble::Unreachable => "start the proxy, or correct proxy.base_url or NISSE_LLM_BASE_URL",
@@ -231,6 +233,7 @@ fn on_repo(error: &repo::Error) -> Option<&'static str> {
         repo::Error::Foreign { .. } => Some("move it out of the way, or choose another name with --branch"),
         // these say it themselves, or nothing can be said
         repo::Error::Refused { .. }
+        | repo::Error::Locked { .. }
         | repo::Error::Git { .. }
         | repo::Error::Unreadable { .. }
         | repo::Error::Read { .. }

@@ -5,7 +5,7 @@ use std::path::Path;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{Error, open::Opened};
+use super::{Error, open::Opened, owned::owned};
 use crate::{
     agent::{
         self,
@@ -93,7 +93,7 @@ pub fn apply(opened: &Opened, id: TaskId, wish: Wish) -> Result<Applied, Error> 
         return told(&task, &checkout, Report { brought: Brought::Already(there), notices });
     }
     let mut journal = Journal::resume(log, opened.clock(), id, "apply", Vec::new())?;
-    let checkout = checkout.holding(journal.lock());
+    let checkout = owned(checkout, &mut journal)?;
     match wish {
         Wish::Bring(manner) => {
             let report = agent::apply::apply(&mut journal, &checkout, manner).map_err(plainly)?;

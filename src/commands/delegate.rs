@@ -36,7 +36,7 @@ pub async fn delegate(opened: &Opened, delegation: &Delegation, mut watch: Watch
     let checkout = opened.checkout()?;
     checkout.ready()?;
     let proxy = proxy::connect(&opened.settings, &opened.environment)?;
-    let catalog = proxy::catalog(&proxy, &opened.settings).await?;
+    let catalog = proxy::catalog(&proxy, &opened.settings, proxy::BEGIN).await?;
     let model = proxy::pin_delegate(&catalog, &opened.settings)?;
     let subscribers = std::mem::take(&mut watch.subscribers);
     let journal = begin(opened, checkout, delegation, model, checks, subscribers)?;
@@ -122,7 +122,9 @@ fn free_branch(checkout: &Checkout, name: &str) -> Result<String, Error> {
 /// Where the task's worktree is made.
 fn worktree_path(opened: &Opened, checkout: &Checkout, id: TaskId) -> Result<PathBuf, Error> {
     let Some(dir) = &opened.settings.worktree.dir.value else {
-        return Ok(opened.state_dir().join("worktrees").join(id.to_string()));
+        let place = opened.state_dir().join("worktrees").join(id.to_string());
+        // a link that stands on the way later is none of ours
+        return repo::real_path(&place).map_err(Error::Repo);
     };
     // the checkout's path has no links, so that `..` can be taken as it is written
     let mut place = PathBuf::new();
@@ -136,5 +138,5 @@ fn worktree_path(opened: &Opened, checkout: &Checkout, id: TaskId) -> Result<Pat
     if [checkout.root(), checkout.git_dir(), checkout.common_dir()].iter().any(|inside| place.starts_with(inside)) {
         return Err(Error::WorktreeInside { dir: place });
     }
-    Ok(place.join(id.to_string()))
+    repo::real_path(&place.join(id.to_string())).map_err(Error::Repo)
 }

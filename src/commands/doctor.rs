@@ -19,7 +19,7 @@ use super::{
 };
 use crate::{
     domain::upstream::{Reaction, Trouble},
-    repo::{self, Checkout},
+    repo::{self, Checkout, ForeignLock},
 };
 
 /// What the doctor found.
@@ -179,6 +179,12 @@ fn repository(environment: &Environment, directory: &Path, checks: &mut Vec<Chec
                 Ok(()) => Check::good("repository", checkout.root().display().to_string()),
                 Err(error) => unusable(error),
             });
+            // that of the index keeps every run from beginning, and is told above
+            let others = checkout.foreign_locks().into_iter().filter(|lock| !lock.path.ends_with("index.lock"));
+            checks.extend(others.map(|ForeignLock { path, age_s }| {
+                let found = format!("{} is there, {age_s} s old: another git is at work, or died", path.display());
+                Check::new("repository", Verdict::Warning, found, "if no git is at work, remove the file")
+            }));
             Some(checkout.root().to_owned())
         }
         Err(error) => {
@@ -201,7 +207,7 @@ async fn connect(settings: &Settings, environment: &Environment, checks: &mut Ve
             return models::look_without_catalog(settings, checks);
         }
     };
-    match proxy::catalog(&client, settings).await {
+    match proxy::catalog(&client, settings, proxy::LOOK).await {
         Ok(catalog) => {
             let address = settings.base_url().unwrap_or_default();
             checks.push(Check::good("proxy", format!("{address}, which accepts the token")));

@@ -5,14 +5,14 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    path::Path,
+    path::{Path, PathBuf},
     time::Duration,
 };
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{Error, settings::KeepTurns};
+use super::{Error, owned::names, settings::KeepTurns};
 use crate::{
     agent::place::spec,
     domain::{apply::Standing, event::EventKind, id::TaskId, outcome::End, task::Task},
@@ -28,8 +28,8 @@ const TURNS: &str = "refs/nisse/turns/";
 /// Something that was left behind.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 pub struct Leftover {
-    /// `worktree`, `branch`, `ref`, `kept`, `lock`, `task`.
-    #[schemars(extend("enum" = ["worktree", "branch", "ref", "kept", "lock", "task"]))]
+    /// `worktree`, `branch`, `ref`, `kept`, `lock`, `git_lock`, `task`.
+    #[schemars(extend("enum" = ["worktree", "branch", "ref", "kept", "lock", "git_lock", "task"]))]
     pub kind: &'static str,
     /// A path or a ref.
     pub name: String,
@@ -67,6 +67,7 @@ enum Removal {
     Kept(TaskId),
     Lock(TaskId),
     InPlace(TaskId),
+    GitLock(WorktreeSpec),
     /// The task owes it: going on with it is what removes it.
     Owed(TaskId),
 }
@@ -135,6 +136,9 @@ pub fn look(log: &Log, checkout: &Checkout, keep: KeepTurns, now_ms: u64) -> Res
     for id in log.kept() {
         found.extend(judge_kept(&mut known, checkout, id));
     }
+    for (branch, id) in known.branches.clone() {
+        found.extend(git_locks(log, checkout, id, &branch)?);
+    }
     for id in log.locks() {
         let lock = |state, why: &str, remove| Leftover {
             kind: "lock",
@@ -167,6 +171,10 @@ pub fn fix(log: &Log, checkout: &Checkout, found: Vec<Leftover>) -> Vec<Leftover
             Removal::Kept(id) => log.remove_kept(*id).map_err(Error::from),
             Removal::Lock(id) => log.remove_lock(*id).map_err(Error::from),
             Removal::InPlace(id) => checkout.forget_in_place(*id).map_err(Error::from),
+            Removal::GitLock(spec) => log
+                .while_free(spec.task, || checkout.remove_own_locks(spec))
+                .map_err(Error::from)
+                .and_then(|removed| removed.map(drop).map_err(Error::from)),
         };
         match done {
             Ok(()) => {
@@ -194,7 +202,8 @@ pub fn owing(found: &[Leftover]) -> Vec<TaskId> {
         | Removal::Ref(_)
         | Removal::Kept(_)
         | Removal::Lock(_)
-        | Removal::InPlace(_) => None,
+        | Removal::InPlace(_)
+        | Removal::GitLock(_) => None,
     };
     found.iter().filter_map(owed).collect()
 }
@@ -308,6 +317,24 @@ fn judge_kept(known: &mut Known<'_>, checkout: &Checkout, id: TaskId) -> Option<
         }
     };
     Some(Leftover { kind: "kept", name, task: Some(id), state, why, remove })
+}
+
+/// Lock files of git's that killed processes of a task have left.
+fn git_locks(log: &Log, checkout: &Checkout, id: TaskId, branch: &str) -> Result<Vec<Leftover>, Error> {
+    // one that is worked on holds its locks itself
+    if log.is_held(id) {
+        return Ok(Vec::new());
+    }
+    let spec = names(id, &log.started(id)?);
+    let leftover = |lock: PathBuf| Leftover {
+        kind: "git_lock",
+        name: lock.display().to_string(),
+        task: Some(id),
+        state: State::Dead,
+        why: format!("a killed process of the task on {branch} left it"),
+        remove: Removal::GitLock(spec.clone()),
+    };
+    Ok(checkout.own_locks(&spec)?.into_iter().map(leftover).collect())
 }
 
 fn judge_worktree(

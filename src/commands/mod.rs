@@ -13,6 +13,7 @@ pub mod log;
 pub mod models;
 pub mod named;
 pub mod open;
+mod owned;
 pub mod proxy;
 pub mod result;
 pub mod resume;

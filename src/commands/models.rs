@@ -88,7 +88,7 @@ pub struct Missing {
 /// The proxy cannot be reached, or not with these settings.
 pub async fn models(settings: &Settings, environment: &Environment) -> Result<Report, Error> {
     let proxy = proxy::connect(settings, environment)?;
-    let catalog = proxy::catalog(&proxy, settings).await?;
+    let catalog = proxy::catalog(&proxy, settings, proxy::LOOK).await?;
     Ok(report(settings.base_url()?, &catalog, settings))
 }
 

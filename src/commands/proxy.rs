@@ -1,6 +1,6 @@
 //! The proxy as the settings name it, and the models of the roles.
 
-use std::fmt;
+use std::{fmt, time::Duration};
 
 use super::{
     Error,
@@ -42,13 +42,18 @@ fn http_proxy(address: &str, environment: &Environment) -> Option<String> {
     })
 }
 
-/// What the proxy offers, with what the settings declare over it.
+/// How long a person who only looks waits for the proxy.
+pub const LOOK: Duration = Duration::from_secs(10);
+/// How long a task that is about to begin does; a real proxy took 0.3 s for 876 kB.
+pub const BEGIN: Duration = Duration::from_mins(1);
+
+/// What the proxy offers, with what the settings declare over it. An answer may take so long.
 ///
 /// # Errors
 /// [`Error::Catalog`] if the proxy does not say.
-pub async fn catalog(proxy: &Proxy, settings: &Settings) -> Result<Catalog, Error> {
+pub async fn catalog(proxy: &Proxy, settings: &Settings, within: Duration) -> Result<Catalog, Error> {
     let address = settings.base_url()?.to_owned();
-    let mut catalog = proxy.catalog().await.map_err(|source| Error::Catalog { address, source })?;
+    let mut catalog = proxy.catalog(within).await.map_err(|source| Error::Catalog { address, source })?;
     declare(&mut catalog, settings);
     Ok(catalog)
 }
@@ -68,7 +73,7 @@ pub async fn with_offers(proxy: &Proxy, error: Error) -> Error {
     match error {
         Error::Cut { task, source, .. } if refused => {
             // a proxy that no longer says what there is has given the better error already
-            let offered = proxy.catalog().await.ok().map(|catalog| litellm::listed(&catalog.aliases()));
+            let offered = proxy.catalog(BEGIN).await.ok().map(|catalog| litellm::listed(&catalog.aliases()));
             Error::Cut { task, source, offered }
         }
         error => error,
@@ -80,7 +85,7 @@ pub async fn with_offers(proxy: &Proxy, error: Error) -> Error {
 /// # Errors
 /// [`Error::Roles`] if it has none, and [`Error::Unpriced`] where a cost cap is set and nothing could be counted against it.
 pub fn pin_delegate(catalog: &Catalog, settings: &Settings) -> Result<PinnedModel, Error> {
-    let model = pin(catalog, settings, RoleName::Delegate).map_err(|bad| Error::Roles(vec![bad]))?;
+    let model = pin(catalog, settings, RoleName::Delegate).map_err(|bad| unusable(catalog, settings, bad))?;
     let unpriced = model.prices.input.is_none() || model.prices.output.is_none();
     if unpriced && settings.delegate.max_cost.value.is_some() {
         return Err(Error::Unpriced { alias: model.alias });
@@ -99,6 +104,18 @@ pub fn pin(catalog: &Catalog, settings: &Settings, role: RoleName) -> Result<Pin
         alias: alias.clone(),
         trouble,
     })
+}
+
+/// Why a role cannot be used: nobody has to declare what the proxy will tell again once its trouble is over.
+#[must_use]
+pub fn unusable(catalog: &Catalog, settings: &Settings, bad: BadRole) -> Error {
+    match (&bad, &catalog.outage) {
+        (BadRole::Unusable { trouble: PinError::NoWindow { .. } | PinError::NoProvider { .. }, .. }, Some(outage)) => {
+            let address = settings.base_url().unwrap_or_default().to_owned();
+            Error::Catalog { address, source: outage.clone() }
+        }
+        _ => Error::Roles(vec![bad]),
+    }
 }
 
 /// A role without a usable model.

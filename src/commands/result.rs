@@ -178,7 +178,7 @@ impl TaskResult {
                 alias: started.model.alias.clone(),
                 backing: started.model.backing.clone(),
                 provider: started.model.provider.clone(),
-                answered_by: task.last_turn().map(|turn| turn.reply.answered_by.backing.clone()),
+                answered_by: task.last_turn().and_then(|turn| Some(turn.reply.answered_by.as_ref()?.backing.clone())),
             },
             check: last_check(task),
             answers: if task.asks_about_files() { vec!["rollback", "keep", "drop"] } else { Vec::new() },
@@ -250,7 +250,7 @@ fn notices(task: &Task, outcome: &Outcome, discard: Option<Status>) -> Vec<Strin
 fn who_answered(task: &Task) -> Vec<String> {
     let asked = &task.started.model;
     let (mut instead, mut own) = (Vec::<String>::new(), Vec::<&str>::new());
-    for who in task.turns.iter().map(|turn| &turn.reply.answered_by) {
+    for who in task.turns.iter().filter_map(|turn| turn.reply.answered_by.as_ref()) {
         let told = format!("{} ({})", who.alias, who.backing);
         if who.fallback && !instead.contains(&told) {
             instead.push(told);
@@ -260,7 +260,7 @@ fn who_answered(task: &Task) -> Vec<String> {
     }
     let mut notices = Vec::new();
     if !instead.is_empty() {
-        let times = task.turns.iter().filter(|turn| turn.reply.answered_by.fallback).count();
+        let times = task.turns.iter().filter(|turn| turn.reply.fallback().is_some()).count();
         let of = task.turns.len();
         notices.push(format!(
             "{} answered in place of {}: {times} of {of} replies",
@@ -277,6 +277,12 @@ fn who_answered(task: &Task) -> Vec<String> {
             "behind {} answered a model of anthropic, spoken to in the normalized way: declare its provider under \
              [models.{:?}]",
             asked.alias, asked.alias
+        ));
+    }
+    if task.turns.iter().any(|turn| turn.reply.answered_by.is_none()) {
+        notices.push(format!(
+            "nothing says which model answered for {}: something between here and the proxy takes its headers away",
+            asked.alias
         ));
     }
     let uncounted = task.turns.iter().filter(|turn| turn.reply.usage.is_none()).count();

@@ -6,6 +6,7 @@ use super::{
     Error,
     log::TaskDiff,
     open::Opened,
+    owned::owned,
     proxy,
     result::TaskResult,
     run::{Watch, run},
@@ -77,7 +78,7 @@ pub async fn resume(
     let subscribers = std::mem::take(&mut watch.subscribers);
     let mut journal = Journal::resume(log, opened.clock(), id, "resumed", subscribers)?;
     if let Some(answer) = answer {
-        let known = opened.for_task(&checkout, &journal.task().started)?;
+        let known = owned(opened.for_task(&checkout, &journal.task().started)?, &mut journal)?;
         let paths = agent::answered::changed_since_asked(journal.task(), &known).map_err(|source| Error::Cut {
             task: id,
             source: Box::new(source),
@@ -100,9 +101,9 @@ pub async fn resume(
 /// What is in the task's worktree beyond its last checkpoint; none if that is nothing. Nothing is recorded.
 pub fn found(opened: &Opened, id: TaskId) -> Result<Option<TaskDiff>, Error> {
     // nobody works in it meanwhile
-    let journal = Journal::resume(opened.log()?, opened.clock(), id, "looked at", Vec::new())?;
-    let started = &journal.task().started;
-    let checkout = opened.for_task(&opened.checkout_at(Path::new(&started.checkout))?, started)?;
+    let mut journal = Journal::resume(opened.log()?, opened.clock(), id, "looked at", Vec::new())?;
+    let checkout = opened.checkout_at(Path::new(&journal.task().started.checkout))?;
+    let checkout = owned(opened.for_task(&checkout, &journal.task().started)?, &mut journal)?;
     let beyond = agent::answered::beyond(journal.task(), &checkout, opened.clock().civil_ms());
     let Some((from, to)) = beyond.map_err(|source| Error::Cut { task: id, source: Box::new(source), offered: None })?
     else {

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use secrecy::SecretString;
 
-use super::{Error, open::Opened, result::TaskResult};
+use super::{Error, open::Opened, owned::owned, result::TaskResult};
 use crate::{
     adapters::host::{self, Local},
     agent::{
@@ -42,8 +42,9 @@ pub async fn run(
     mut journal: Journal,
     watch: Watch,
 ) -> Result<TaskResult, Error> {
-    let checkout = &opened.for_task(checkout, &journal.task().started)?.holding(journal.lock());
-    let host = Local::new(Path::new(&journal.task().started.worktree), opened.environment.variables());
+    let checkout = &owned(opened.for_task(checkout, &journal.task().started)?, &mut journal)?;
+    let host = Local::new(Path::new(&journal.task().started.worktree), opened.environment.variables())
+        .beside(checkout.same_second());
     let mut secrets = secrets.to_vec();
     secrets.extend(opened.passed_secrets(&journal.task().started.pass_env));
     let mut env = Env {

@@ -5,7 +5,7 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::model::Usage;
+use super::model::{Prices, Usage};
 
 /// An amount of money in picodollars (10⁻¹² USD): whole numbers, so that sums are exact and survive JSON.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize, JsonSchema)]
@@ -121,6 +121,35 @@ impl Caps {
     #[must_use]
     pub fn breached(&self, spend: &Spend, spent_ms: u64) -> Option<Cap> {
         self.breached_within_turn(spend, spent_ms).or_else(|| (spend.turns >= self.turns).then_some(Cap::Turns))
+    }
+
+    /// What the money that is left buys: output tokens after so much input, as far as prices are known; none if there is no
+    /// such cap, or no price.
+    #[must_use]
+    pub fn output_that_money_buys(&self, prices: &Prices, estimated_input: u64, spend: &Spend) -> Option<u64> {
+        let (cap, output) = (self.cost?, prices.output?);
+        let left = cap.0.saturating_sub(spend.cost.0).saturating_sub(prices.of_input(estimated_input)?.0);
+        Some(left.checked_div(output.0).unwrap_or(if left > 0 { u64::MAX } else { 0 }))
+    }
+
+    /// Why the next request is not sent: its estimated input alone would reach the cap.
+    #[must_use]
+    pub fn no_room(&self, cap: Cap, prices: &Prices, estimated_input: u64, spend: &Spend) -> String {
+        let turns = spend.turns;
+        match (cap, prices.of_input(estimated_input)) {
+            (Cap::Cost, Some(cost)) => format!(
+                "the cost cap of {} leaves no room for the next request (about {cost} for its input alone): {} spent in \
+                 {turns} turns",
+                self.cost.unwrap_or_default(),
+                spend.cost
+            ),
+            (_, _) => format!(
+                "the cap of {} tokens leaves no room for the next request (about {estimated_input} tokens): {} spent in \
+                 {turns} turns",
+                self.tokens,
+                spend.usage.total()
+            ),
+        }
     }
 
     /// The sentence for the handback note: which cap, its value, what was spent, how many turns.

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    caps::Caps,
+    caps::{Cap, Caps},
     checkout::{Base, Isolation},
     filters::Filters,
     gate,
@@ -93,8 +93,10 @@ pub enum EventKind {
         /// The wait before the next attempt, in milliseconds; none if there is none.
         retry_in_ms: Option<u64>,
     },
-    /// A request was not sent, because its estimated input alone would reach the token cap.
+    /// A request was not sent, because its estimated input alone would reach a cap.
     RequestWithheld {
+        /// Tokens or cost.
+        cap: Cap,
         /// Estimated input tokens.
         estimated_input: u64,
     },
@@ -198,6 +200,11 @@ pub enum EventKind {
         paths: Vec<String>,
         /// The directory below which they are, an absolute path.
         place: String,
+    },
+    /// Lock files of git's that killed processes of the task had left were removed before anything else was done.
+    LocksRemoved {
+        /// Their paths.
+        locks: Vec<String>,
     },
     /// A person decided how the task goes on, or that it does not.
     GateAnswered {

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    caps::{Money, Spend},
+    caps::{Cap, Money, Spend},
     event::{Event, EventKind, ResultStatus, Seen, ToolResult},
     gate::{Answer, Decision},
     id::{Hash, IntentId, TaskId},
@@ -60,6 +60,7 @@ impl Task {
             id: first.task,
             seq: 1,
             spent_ms: first.spent_ms,
+            span: 1,
             started: (**started).clone(),
             ready: None,
             turns: Vec::new(),
@@ -74,7 +75,7 @@ impl Task {
             trouble: None,
             evicted_through: 0,
             overflow: None,
-            out_of_tokens: None,
+            no_room: None,
             spend: Spend::default(),
             head: None,
             seen: BTreeMap::new(),
@@ -118,8 +119,12 @@ impl Task {
     fn take(&mut self, kind: &EventKind, at_ms: u64) {
         match kind {
             // a task's first event is `begin`'s, and the table allows it nowhere else; of the others nothing is decided
-            EventKind::TaskStarted(_) | EventKind::SetupRan { .. } | EventKind::WorktreeRepaired { .. } => {}
+            EventKind::TaskStarted(_)
+            | EventKind::SetupRan { .. }
+            | EventKind::WorktreeRepaired { .. }
+            | EventKind::LocksRemoved { .. } => {}
             EventKind::SpanStarted { .. } => {
+                self.span = self.seq;
                 self.lose_request();
                 // whoever goes on with a task that rested may have seen to the window meanwhile
                 if self.paused.take().is_some() {
@@ -150,7 +155,7 @@ impl Task {
             EventKind::RequestEnded { trouble, message, usage, retry_in_ms, .. } => {
                 self.end_request(*trouble, message, *usage, *retry_in_ms);
             }
-            EventKind::RequestWithheld { estimated_input } => self.out_of_tokens = Some(*estimated_input),
+            EventKind::RequestWithheld { cap, estimated_input } => self.no_room = Some((*cap, *estimated_input)),
             EventKind::ContextEvicted { through_turn } => self.evict(*through_turn),
             EventKind::ReplyReceived { turn, reply, .. } => self.take_reply(*turn, reply),
             EventKind::Nudged { text } => {
@@ -254,15 +259,18 @@ impl Task {
     fn take_reply(&mut self, number: u32, reply: &Reply) {
         let request = self.request.take();
         if let Some(open) = request {
+            let left = self.started.caps.tokens.saturating_sub(self.spend.usage.total());
+            let by_tokens = open.estimated_input.saturating_add(open.max_output) >= left;
             let usage = reply.usage.unwrap_or_else(|| Usage::estimate(open.estimated_input, open.max_output));
-            let who = &reply.answered_by;
-            let told = reply.cost.or_else(|| who.prices.as_ref().zip(reply.usage.as_ref())?.0.cost(&usage));
+            let fallback = reply.fallback();
+            let prices = fallback.and_then(|who| who.prices.as_ref()).filter(|_| reply.usage.is_some());
+            let told = reply.cost.or_else(|| prices?.cost(&usage));
             self.charge(&usage, told);
             // counted by the pinned model's prices, so that the cap acts, and told as unknown
-            self.spend.cost_unknown |= who.fallback && told.is_none();
+            self.spend.cost_unknown |= fallback.is_some() && told.is_none();
             // a ceiling that was lowered for the cap, and reached, is the cap's doing
             if reply.stop == Stop::Truncated && open.max_output < self.started.model.max_output {
-                self.out_of_tokens = Some(open.estimated_input);
+                self.no_room = Some((if by_tokens { Cap::Tokens } else { Cap::Cost }, open.estimated_input));
             }
         }
         self.spend.turns += 1;
@@ -309,10 +317,18 @@ impl Task {
             }
         }
         let Some(call) = turn.reply.calls().find(|call| call.id == result.call) else { return };
-        if result.status == ResultStatus::NotRun || call.name == ending {
+        let accepted = turn.ending.as_ref().is_some_and(|(ending, _)| *ending == result.call);
+        if result.status == ResultStatus::NotRun || accepted {
             return;
         }
-        let text = format!("{}\0{}\0{:?}\0{}", call.name, call.arguments, result.status, result.content);
+        // what changed the tree was worth a call, however often it was made
+        if result.checkpoint.is_some() {
+            self.repeat = Repeat::default();
+            return;
+        }
+        // a note that is refused for the same reason is the same note, however it is worded
+        let arguments = if call.name == ending { "" } else { call.arguments.as_str() };
+        let text = format!("{}\0{arguments}\0{:?}\0{}", call.name, result.status, result.content);
         let key = Some(Hash::of(text.as_bytes()));
         if self.repeat.key == key {
             self.repeat.count += 1;
@@ -324,8 +340,8 @@ impl Task {
     fn close_turn(&mut self) {
         let Some(turn) = self.turns.last_mut() else { return };
         turn.closed = true;
-        // a reply that the token cap cut short is the cap's doing
-        let bad = turn.is_bad() && self.out_of_tokens.is_none();
+        // a reply that a cap cut short is the cap's doing
+        let bad = turn.is_bad() && self.no_room.is_none();
         self.bad_replies = if bad { self.bad_replies + 1 } else { 0 };
     }
 

@@ -158,11 +158,17 @@ pub struct Reply {
     pub usage: Option<Usage>,
     /// Its cost as the proxy said it; none if it did not. What it costs then is counted in the fold, by prices.
     pub cost: Option<Money>,
-    /// Who answered.
-    pub answered_by: AnsweredBy,
+    /// Who answered; none if no header told.
+    pub answered_by: Option<AnsweredBy>,
 }
 
 impl Reply {
+    /// The model that answered in place of the one asked for, if one did.
+    #[must_use]
+    pub fn fallback(&self) -> Option<&AnsweredBy> {
+        self.answered_by.as_ref().filter(|who| who.fallback)
+    }
+
     /// The calls, in order.
     pub fn calls(&self) -> impl Iterator<Item = &Call> {
         self.parts.iter().filter_map(|part| match part {

@@ -25,3 +25,4 @@ pub mod task;
 pub mod upstream;
 pub mod window;
 pub mod wording;
+pub mod written_call;

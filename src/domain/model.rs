@@ -40,6 +40,13 @@ pub struct Prices {
 }
 
 impl Prices {
+    /// The most that so much input may cost: some of it may be written to a cache.
+    #[must_use]
+    pub fn of_input(&self, tokens: u64) -> Option<Money> {
+        let dearest = self.input?.max(self.cache_write.unwrap_or_default());
+        Some(Money(dearest.0.saturating_mul(tokens)))
+    }
+
     /// The cost of `usage`, or none if a price is missing.
     #[must_use]
     pub fn cost(&self, usage: &Usage) -> Option<Money> {

@@ -3,6 +3,7 @@
 //! It never asks while a call is unanswered or an intent other than the task's own is open.
 
 use super::{
+    caps::Cap,
     event::ResultStatus,
     id::{CallId, IntentId},
     intent::{IntentKind, Status},
@@ -11,6 +12,7 @@ use super::{
     task::Task,
     upstream::Reaction,
     window::STRONGER_EVICTIONS,
+    written_call::written_call,
 };
 
 /// What the log cannot know.
@@ -77,7 +79,13 @@ pub fn next(task: &Task, now: Now) -> Step {
         return give_up(task);
     }
     if task.ready.is_none() {
-        return if now.stop { stopped() } else { Step::Prepare };
+        let caps = &task.started.caps;
+        return match caps.breached(&task.spend, now.spent_ms) {
+            _ if now.stop => stopped(),
+            // the setup took all of it
+            Some(Cap::Time) => ended(End::Capped(Cap::Time), &caps.describe(Cap::Time, &task.spend, now.spent_ms)),
+            Some(Cap::Turns | Cap::Tokens | Cap::Cost) | None => Step::Prepare,
+        };
     }
     if let Some(step) = pending(task) {
         return step;
@@ -157,9 +165,7 @@ fn within_turn(task: &Task, now: Now) -> Step {
     let after_ending = turn.reply.calls().take(turn.results.len()).any(|earlier| earlier.name == ending);
     let skip = if now.stop {
         Some(Skip::Stopped)
-    } else if task.out_of_tokens.is_some()
-        || task.started.caps.breached_within_turn(&task.spend, now.spent_ms).is_some()
-    {
+    } else if task.no_room.is_some() || task.started.caps.breached_within_turn(&task.spend, now.spent_ms).is_some() {
         Some(Skip::Capped)
     } else if turn.reply.stop == Stop::Truncated {
         Some(Skip::Truncated)
@@ -193,14 +199,8 @@ fn between_turns(task: &Task, now: Now) -> Step {
     if let Some(cap) = caps.breached(&task.spend, now.spent_ms) {
         return ended(End::Capped(cap), &caps.describe(cap, &task.spend, now.spent_ms));
     }
-    if let Some(estimated) = task.out_of_tokens {
-        let cause = format!(
-            "the cap of {} tokens leaves no room for the next request (about {estimated} tokens): {} spent in {} turns",
-            caps.tokens,
-            task.spend.usage.total(),
-            task.spend.turns
-        );
-        return ended(End::Capped(super::caps::Cap::Tokens), &cause);
+    if let Some((cap, estimated)) = task.no_room {
+        return ended(End::Capped(cap), &caps.no_room(cap, &task.started.model.prices, estimated, &task.spend));
     }
     if let Some(overflow) = &task.overflow
         && overflow.count > STRONGER_EVICTIONS
@@ -256,7 +256,7 @@ fn failure(task: &Task) -> Option<String> {
         return Some(format!("the check failed {} times{failed}", task.failed_checks));
     }
     if task.bad_replies >= role.bad_replies {
-        return Some(format!("no usable tool call in {} replies in a row", task.bad_replies));
+        return Some(format!("no usable tool call in {} replies in a row{}", task.bad_replies, why_none(task)));
     }
     if task.repeat.told > 0 && task.repeat.count > task.repeat.told && task.repeat.count >= role.repeats {
         let last = turn.results.iter().rev().find(|result| result.status != ResultStatus::NotRun);
@@ -265,6 +265,33 @@ fn failure(task: &Task) -> Option<String> {
         return Some(format!("a loop: the same {name} with the same result {} times in a row", task.repeat.count));
     }
     None
+}
+
+/// What may be wrong where a model makes no calls, as far as its replies tell.
+fn why_none(task: &Task) -> String {
+    let bad = task.turns.iter().rev().take(task.bad_replies as usize);
+    let (mut written, mut cut) = (0, 0);
+    for turn in bad {
+        written += u32::from(written_call(&turn.reply.text(), &task.started.role.tools));
+        cut += u32::from(turn.reply.stop == Stop::Truncated);
+    }
+    let model = &task.started.model;
+    if written > 0 {
+        return format!(
+            "; it wrote its calls out as text: the server behind {} does not turn this model's calls into tool calls \
+             (llama.cpp: --jinja; vLLM: --enable-auto-tool-choice and the right --tool-call-parser; Ollama: a model whose \
+             template has tools)",
+            model.alias
+        );
+    }
+    if cut > 0 {
+        return format!(
+            "; its replies were cut off by the output ceiling of {} tokens (NISSE_MAX_OUTPUT_TOKENS, or \
+             max_output_tokens under [models.{:?}])",
+            model.max_output, model.alias
+        );
+    }
+    String::new()
 }
 
 fn ended(end: End, cause: &str) -> Step {

@@ -2,6 +2,7 @@
 
 use super::{
     apply::Standing,
+    caps::Cap,
     checkout::Isolation,
     event::EventKind,
     gate::Answer,
@@ -46,6 +47,7 @@ pub fn is_legal(task: &Task, kind: &EventKind) -> Result<(), String> {
         | EventKind::RepositoryChanged { .. }
         | EventKind::UncommittableMade { .. }
         | EventKind::KeptAside { .. }
+        | EventKind::LocksRemoved { .. }
         | EventKind::TaskPaused { .. } => Ok(()),
         EventKind::FilesChanged { .. } => no_pending_intent(task),
         EventKind::LeftOut { .. } if task.left_out.is_none() && task.ready.is_some() => no_pending_intent(task),
@@ -136,13 +138,16 @@ fn phase_allows(phase: Phase, kind: &EventKind) -> bool {
         EventKind::Recovered { .. }
         | EventKind::RepositoryChanged { .. }
         | EventKind::UncommittableMade { .. }
-        | EventKind::KeptAside { .. } => !matches!(phase, Asking | Paused),
+        | EventKind::KeptAside { .. }
+        | EventKind::LocksRemoved { .. } => !matches!(phase, Asking | Paused),
         EventKind::TaskPaused { .. } | EventKind::GateAnswered { .. } => matches!(phase, Preparing | Idle | Acting),
         EventKind::RequestSent { .. }
         | EventKind::RequestWithheld { .. }
         | EventKind::ContextEvicted { .. }
         | EventKind::LeftOut { .. } => phase == Idle,
-        EventKind::TaskEnded { end, .. } => phase == Idle || phase == Preparing && *end == End::Dropped,
+        EventKind::TaskEnded { end, .. } => {
+            phase == Idle || phase == Preparing && matches!(end, End::Dropped | End::Capped(Cap::Time))
+        }
     }
 }
 
@@ -281,6 +286,7 @@ pub fn name(kind: &EventKind) -> &'static str {
         EventKind::RepositoryChanged { .. } => "repository_changed",
         EventKind::UncommittableMade { .. } => "uncommittable_made",
         EventKind::KeptAside { .. } => "kept_aside",
+        EventKind::LocksRemoved { .. } => "locks_removed",
         EventKind::GateAnswered { .. } => "gate_answered",
         EventKind::TaskPaused { .. } => "task_paused",
         EventKind::LeftOut { .. } => "left_out",

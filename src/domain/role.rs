@@ -4,6 +4,7 @@ use std::fmt;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 /// The roles that a model can be named for.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize, JsonSchema)]
@@ -111,7 +112,33 @@ pub struct OfferedTool {
     /// What it is for, to the model.
     pub description: String,
     /// JSON schema of its arguments: one closed object.
-    pub parameters: serde_json::Value,
+    pub parameters: Value,
+}
+
+impl OfferedTool {
+    /// Whether these arguments could be meant: one JSON object with every member that the schema requires, of its type.
+    /// The rest of the schema is judged where the call is answered.
+    #[must_use]
+    pub fn is_whole(&self, arguments: &str) -> bool {
+        let Ok(Value::Object(given)) = serde_json::from_str(arguments) else { return false };
+        let required = self.parameters["required"].as_array().into_iter().flatten().filter_map(Value::as_str);
+        required.into_iter().all(|name| {
+            let wanted = self.parameters["properties"][name]["type"].as_str();
+            given.get(name).is_some_and(|value| wanted.is_none_or(|wanted| is_of_type(value, wanted)))
+        })
+    }
+}
+
+/// Whether a value has that type of JSON schema; a type that is not known is no hindrance.
+fn is_of_type(value: &Value, wanted: &str) -> bool {
+    match wanted {
+        "string" => value.is_string(),
+        "boolean" => value.is_boolean(),
+        "integer" | "number" => value.is_number(),
+        "array" => value.is_array(),
+        "object" => value.is_object(),
+        _ => true,
+    }
 }
 
 /// A role as a task runs under it: recorded at the start, so that a resume by a newer nisse goes on as begun.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    caps::Spend,
+    caps::{Cap, Spend},
     event::{ResultStatus, TaskStarted, ToolResult},
     gate::{Answer, Decision},
     id::{CallId, CommitId, Hash, IntentId, TaskId},
@@ -24,6 +24,8 @@ pub struct Task {
     pub seq: u64,
     /// Active time over all spans, in milliseconds.
     pub spent_ms: u64,
+    /// The sequence number of the event with which the last process began.
+    pub span: u64,
     /// Its first event.
     pub started: TaskStarted,
     /// Snapshot and worktree, once they stand.
@@ -42,8 +44,8 @@ pub struct Task {
     pub evicted_through: u32,
     /// Since the last reply the proxy found a request too large for the window.
     pub overflow: Option<Overflow>,
-    /// The token cap leaves no room: the estimated input of the request that found none.
-    pub out_of_tokens: Option<u64>,
+    /// A cap leaves no room for the next request: which, and the estimated input of the request that found none.
+    pub no_room: Option<(Cap, u64)>,
     /// What has been spent.
     pub spend: Spend,
     /// The last checkpoint; the snapshot before the first one.
@@ -229,17 +231,18 @@ impl Task {
         turn.reply.calls().nth(turn.results.len())
     }
 
-    /// The model that the alias stands for, as its last answer told; none before there is one.
+    /// The model that the alias stands for, as its last answer told; none before one did.
     #[must_use]
     pub fn answering(&self) -> Option<&str> {
-        let own = self.turns.iter().rev().map(|turn| &turn.reply.answered_by).find(|who| !who.fallback);
-        own.map(|who| who.backing.as_str())
+        let mut told = self.turns.iter().rev().filter_map(|turn| turn.reply.answered_by.as_ref());
+        told.find(|who| !who.fallback).map(|who| who.backing.as_str())
     }
 
     /// Whether the model that is asked now made this turn's reply, so that what is opaque in it may go back.
     #[must_use]
     pub fn is_its_own(&self, turn: &Turn) -> bool {
-        let who = &turn.reply.answered_by;
+        // where nothing tells who answered, it is taken for the model that was asked
+        let Some(who) = &turn.reply.answered_by else { return true };
         !who.fallback && self.answering() == Some(who.backing.as_str())
     }
 

@@ -23,6 +23,10 @@ pub enum Trouble {
     BudgetGone,
     /// The proxy refuses our key.
     KeyRefused,
+    /// A vendor refuses the proxy's own key.
+    VendorKeyRefused,
+    /// The server behind the proxy was started without what tool calls need.
+    ServerSetUp,
     /// The key may not use this model.
     ModelDenied,
     /// The proxy does not know this model.
@@ -72,13 +76,16 @@ impl Trouble {
     pub fn reaction(self) -> Reaction {
         match self {
             Self::Unreachable | Self::Timeout | Self::Overloaded | Self::RateLimited | Self::Cut => Reaction::Retry,
-            Self::BudgetGone | Self::FallbackRefused => Reaction::Interrupt,
+            Self::BudgetGone | Self::VendorKeyRefused | Self::FallbackRefused => Reaction::Interrupt,
             Self::ContextOverflow => Reaction::Evict,
             Self::ToolChoiceUnsupported => Reaction::DropToolChoice,
             Self::ToolsUnsupported | Self::Policy | Self::BadRequest => Reaction::Fail,
-            Self::KeyRefused | Self::ModelDenied | Self::ModelUnknown | Self::BadAddress | Self::BadCertificate => {
-                Reaction::Configuration
-            }
+            Self::KeyRefused
+            | Self::ServerSetUp
+            | Self::ModelDenied
+            | Self::ModelUnknown
+            | Self::BadAddress
+            | Self::BadCertificate => Reaction::Configuration,
             Self::Stopped => Reaction::Stop,
         }
     }
@@ -100,6 +107,8 @@ impl Trouble {
             Self::Cut => "cut",
             Self::BudgetGone => "budget gone",
             Self::KeyRefused => "key refused",
+            Self::VendorKeyRefused => "vendor key refused",
+            Self::ServerSetUp => "server set up without tool calls",
             Self::ModelDenied => "model denied",
             Self::ModelUnknown => "model unknown",
             Self::ContextOverflow => "context overflow",

@@ -33,7 +33,7 @@ impl Task {
     #[must_use]
     pub fn calibrated(&self, estimated: u64) -> u64 {
         let counted = |turn: &Turn| {
-            let input = turn.reply.usage.filter(|_| !turn.reply.answered_by.fallback)?.input;
+            let input = turn.reply.usage.filter(|_| turn.reply.fallback().is_none())?.input;
             (input <= self.started.model.window && turn.estimated_input > 0).then_some((input, turn.estimated_input))
         };
         let seen = self.turns.iter().rev().filter_map(counted).take(CALIBRATED_BY);

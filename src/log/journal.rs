@@ -4,7 +4,12 @@ use std::{fmt, fs::File, sync::Weak};
 
 use rusqlite::{TransactionBehavior, params};
 
-use super::{EVENTS, Error, Log, SCHEMA, codec, lock::Lock, read::int};
+use super::{
+    EVENTS, Error, Log, SCHEMA, codec,
+    heartbeat::{self, Heartbeat, Used},
+    lock::Lock,
+    read::int,
+};
 use crate::{
     domain::{
         event::{Event, EventKind, TaskStarted},
@@ -71,9 +76,8 @@ pub struct Journal {
     log: Log,
     lock: Lock,
     clock: Clock,
-    /// Active time of earlier spans, less what the clock had counted when this span began.
-    spent_before_ms: u64,
-    began_ms: u64,
+    used: Used,
+    _heartbeat: Heartbeat,
     task: Task,
     staged: Vec<Event>,
     subscribers: Vec<Subscriber>,
@@ -108,16 +112,9 @@ impl Journal {
         for subscriber in &mut subscribers {
             subscriber(&first, &task);
         }
-        Ok(Self {
-            log,
-            lock,
-            clock,
-            spent_before_ms: 0,
-            began_ms: millis(clock),
-            task,
-            staged: Vec::new(),
-            subscribers,
-        })
+        let used = Used::from(clock, 0);
+        let heartbeat = Heartbeat::begin(&log.state_dir, id, 1, move || used.ms());
+        Ok(Self { log, lock, clock, used, _heartbeat: heartbeat, task, staged: Vec::new(), subscribers })
     }
 
     /// Takes a task up again.
@@ -130,16 +127,11 @@ impl Journal {
     ) -> Result<Self, Error> {
         let lock = Lock::take(&log.state_dir, id)?;
         let task = log.task(id)?;
-        let mut journal = Self {
-            spent_before_ms: task.spent_ms,
-            began_ms: millis(clock),
-            log,
-            lock,
-            clock,
-            task,
-            staged: Vec::new(),
-            subscribers,
-        };
+        // what a killed process had used since its last event
+        let lost = heartbeat::found(&log.state_dir, id, task.span).unwrap_or(0);
+        let used = Used::from(clock, task.spent_ms.max(lost));
+        let heartbeat = Heartbeat::begin(&log.state_dir, id, task.seq + 1, move || used.ms());
+        let mut journal = Self { log, lock, clock, used, _heartbeat: heartbeat, task, staged: Vec::new(), subscribers };
         journal.push(EventKind::SpanStarted { cause: cause.to_owned() })?;
         Ok(journal)
     }
@@ -162,7 +154,7 @@ impl Journal {
     /// The task's active time, in milliseconds.
     #[must_use]
     pub fn spent_ms(&self) -> u64 {
-        self.spent_before_ms + millis(self.clock).saturating_sub(self.began_ms)
+        self.used.ms()
     }
 
     /// The clock that the events are dated by.
@@ -198,8 +190,4 @@ impl Journal {
         }
         Ok(())
     }
-}
-
-fn millis(clock: Clock) -> u64 {
-    u64::try_from(clock.active().as_millis()).unwrap_or(u64::MAX)
 }

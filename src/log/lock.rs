@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use super::{Error, open::private_dir};
+use super::{Error, heartbeat, open::private_dir};
 use crate::domain::id::TaskId;
 
 /// The lock of a task, held until dropped, and by those of its processes that got it until they end.
@@ -50,6 +50,7 @@ pub(super) fn all(state_dir: &Path) -> Vec<TaskId> {
 /// Takes a lock's file away, unless somebody holds it.
 pub(super) fn remove(state_dir: &Path, task: TaskId) -> Result<(), Error> {
     let _held = Lock::take(state_dir, task)?;
+    let _ = std::fs::remove_file(heartbeat::path(state_dir, task)); // most tasks left none
     let path = path(&state_dir.join("locks"), task);
     std::fs::remove_file(&path).map_err(|source| Error::Io { what: "removing the lock", path, source })
 }

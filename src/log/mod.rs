@@ -11,6 +11,7 @@
 
 mod codec;
 pub mod crash;
+mod heartbeat;
 mod journal;
 mod kept;
 mod lock;

@@ -87,6 +87,12 @@ impl Log {
         lock::remove(&self.state_dir, task)
     }
 
+    /// Does `work` while no process works on the task, and none can begin to.
+    pub fn while_free<T>(&self, task: TaskId, work: impl FnOnce() -> T) -> Result<T, Error> {
+        let _held = lock::Lock::take(&self.state_dir, task)?;
+        Ok(work())
+    }
+
     /// All tasks, newest first. That one of them is corrupt is no concern of the others.
     pub fn tasks(&self) -> Result<Vec<TaskId>, Error> {
         let database = |source| self.database("listing tasks", source);

@@ -31,7 +31,7 @@ pub(super) fn upcast(version: u32, event: &mut Event) -> Result<(), String> {
 
 /// Version 2: the first event holds the tools as they were offered, and the words around what a request holds; a reply
 /// says by which prices another model's answer is counted; a settlement says what recovery found; a switch of the checkout
-/// keeps nothing.
+/// keeps nothing; a request can be withheld for want of money too.
 fn from_1(event: &mut Event) -> Result<(), String> {
     match event.kind.as_str() {
         "task_started" => {
@@ -51,6 +51,9 @@ fn from_1(event: &mut Event) -> Result<(), String> {
         "reply_received" => {
             let reply = object(event.content.get_mut("reply"), "reply")?;
             object(reply.get_mut("answered_by"), "answered_by")?.insert("prices".to_owned(), Value::Null);
+        }
+        "request_withheld" => {
+            object(Some(&mut event.content), "content")?.insert("cap".to_owned(), json!("tokens"));
         }
         "intent_opened" => {
             // what a task in place began with is kept no more: only a clean checkout has one

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::{
     Checkout, Diff, Error, Worktree, WorktreeSpec,
     checkpoint::{Author, commit_tree},
-    io_error,
+    directory, io_error,
     worktree::{refuse_elsewhere, remove},
 };
 use crate::{
@@ -66,21 +66,24 @@ pub struct TaskBranch {
 }
 
 impl TaskBranch {
-    /// The branch that `spec` names; it need not exist. Makes the directory that the worktree is to lie in.
+    /// The branch that `spec` names; it need not exist.
     pub fn new(checkout: &Checkout, spec: &WorktreeSpec) -> Result<Self, Error> {
         let nothing =
             || Error::Foreign { what: spec.path.display().to_string(), why: "it is no directory's name".into() };
         let (parent, name) = spec.path.parent().zip(spec.path.file_name()).ok_or_else(nothing)?;
-        std::fs::create_dir_all(parent).map_err(io_error("make", parent))?;
-        // git registers worktrees by their real paths
-        let parent = parent.canonicalize().map_err(io_error("find", parent))?;
-        Ok(Self {
+        let branch = Self {
             checkout: checkout.clone(),
             task: spec.task,
-            path: parent.join(name),
+            path: spec.path.clone(),
             name: spec.branch.clone(),
             isolation: spec.isolation,
-        })
+        };
+        // git registers worktrees by their real paths: one that is registered by this path was reached without a link
+        let real = directory::real(parent).map_err(io_error("find", parent))?.join(name);
+        if real == spec.path || spec.isolation == Isolation::InPlace || matches!(branch.entry(), Ok(Some(_))) {
+            return Ok(branch);
+        }
+        Ok(Self { path: real, ..branch })
     }
 
     /// Its name, without `refs/heads/`.

@@ -204,6 +204,9 @@ impl Run<'_> {
             self.told.left.insert(path.to_owned());
             return Ok(());
         }
+        if matches!((pass, &to), (Pass::Take, None) | (Pass::Put, Some(_))) {
+            self.checkout.same_second().before_change(root, &[root.join(path)]);
+        }
         let done = Moved { outcome: Outcome::Done, had_links: false, by_steps: false };
         let moved = match (pass, &to) {
             (Pass::Take, None) if is_submodule(&from) => {

@@ -10,10 +10,11 @@ use std::{
 };
 
 use super::{
-    Environment, Error,
+    Environment, Error, SameSecond,
     configuration::{Configuration, Formats, PersonalFile},
     git::Git,
     io_error,
+    locks::in_the_way,
     never_staged::NeverStaged,
     store::{Head, Library, Program, Store},
     take_in::operation,
@@ -21,7 +22,7 @@ use super::{
 use crate::domain::{
     checkout::Base,
     filters::{Filters, asked_for},
-    id::CommitId,
+    id::{CommitId, TaskId},
 };
 
 /// A checkout that tasks can work with.
@@ -36,6 +37,7 @@ pub struct Checkout {
     attributes: Option<PathBuf>,
     never_staged: NeverStaged,
     git: Git,
+    same_second: SameSecond,
 }
 
 impl Checkout {
@@ -73,6 +75,7 @@ impl Checkout {
             root: place.root,
             git_dir: place.git_dir,
             common_dir: place.common_dir,
+            same_second: SameSecond::default(),
         })
     }
 
@@ -92,8 +95,8 @@ impl Checkout {
     /// The same checkout with git processes that hold the lock of a task, so that one that outlives a killed nisse keeps
     /// the task.
     #[must_use]
-    pub fn holding(self, lock: Weak<File>) -> Self {
-        Self { git: self.git.holding(lock), ..self }
+    pub fn holding(self, task: TaskId, lock: Weak<File>) -> Self {
+        Self { git: self.git.holding(task, lock), ..self }
     }
 
     /// The same checkout with everything done by the git program, as where the library would be wrong.
@@ -101,6 +104,12 @@ impl Checkout {
     pub fn by_program(mut self) -> Self {
         self.formats.by_program = true;
         self
+    }
+
+    /// What has run in the current second; of this checkout and of all that were cloned from it.
+    #[must_use]
+    pub fn same_second(&self) -> &SameSecond {
+        &self.same_second
     }
 
     /// The content filters that are configured.
@@ -202,13 +211,7 @@ impl Checkout {
     /// Refuses a checkout whose index another git holds, or held when it died: it is not ours to remove.
     pub(super) fn refuse_index_lock(&self) -> Result<(), Error> {
         let lock = self.git_dir.join("index.lock");
-        let Ok(found) = lock.symlink_metadata() else { return Ok(()) };
-        let age = found.modified().ok().and_then(|time| time.elapsed().ok()).map_or(0, |age| age.as_secs());
-        let why = format!(
-            "{} is there, {age} s old: another git is at work, or died; if none is, remove the file",
-            lock.display()
-        );
-        Err(Error::Refused { checkout: self.root.clone(), why })
+        if lock.symlink_metadata().is_ok() { Err(in_the_way(&lock)) } else { Ok(()) }
     }
 
     /// What is going on in the checkout (`a merge`), if anything is that leaves its files half done.

@@ -109,6 +109,8 @@ impl Worktree {
         if !staged.is_empty() {
             tree = store.stage(&git, self.path(), &[], &staged)?;
         }
+        // files were read by their paths
+        self.refuse_replaced()?;
         crash::point("checkpoint.staged");
         if store.tree(request.parent)? == tree {
             return Ok(None);

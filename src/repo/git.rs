@@ -6,41 +6,27 @@
 use std::{
     ffi::{OsStr, OsString},
     fs::File,
-    os::unix::{fs::PermissionsExt, process::CommandExt},
+    os::{fd::OwnedFd, unix::process::CommandExt},
     path::{Path, PathBuf},
     process::{Command, ExitStatus, Stdio},
-    sync::Weak,
+    sync::{Arc, Weak},
     time::Duration,
 };
 
 use super::{
-    Error,
+    Environment, Error,
+    environment::PATH,
+    locks::{in_the_way, named_in},
+    own_index,
     process::{exchange, set_apart},
+    worktree::{is_lock_of, read_line},
 };
-use crate::domain::filters::Filters;
+use crate::domain::{filters::Filters, id::TaskId};
 
 /// Calls that look or write a little.
 const SHORT: Duration = Duration::from_mins(2);
 /// Calls that go through all files.
 pub(super) const LONG: Duration = Duration::from_mins(20);
-
-/// Where programs are, if the environment does not say.
-const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
-
-/// What git needs of the environment: where programs are, and where the person's configuration lies.
-const NAMES: &[&str] = &[
-    "PATH",
-    "HOME",
-    "XDG_CONFIG_HOME",
-    "TMPDIR",
-    "GIT_CONFIG_GLOBAL",
-    "GIT_CONFIG_SYSTEM",
-    "GIT_CONFIG_NOSYSTEM",
-    "GIT_CEILING_DIRECTORIES",
-    "GIT_EXEC_PATH",
-    "DEVELOPER_DIR",
-    "GIT_CONFIG_COUNT",
-];
 
 /// Configuration that holds for every call of ours, whatever the person's says.
 const SETTINGS: &[(&str, &str)] = &[
@@ -62,86 +48,12 @@ const SETTINGS: &[(&str, &str)] = &[
     ("worktree.useRelativePaths", "false"),
 ];
 
-/// Variables that would make git work somewhere else than it is told to; not even the person's commits see them.
-const ELSEWHERE: &[&str] = &[
-    "GIT_DIR",
-    "GIT_WORK_TREE",
-    "GIT_INDEX_FILE",
-    "GIT_OBJECT_DIRECTORY",
-    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
-    "GIT_COMMON_DIR",
-    "GIT_NAMESPACE",
-    "GIT_PREFIX",
-    "GIT_IMPLICIT_WORK_TREE",
-    "GIT_GRAFT_FILE",
-    "GIT_SHALLOW_FILE",
-];
+/// Subcommands that write the index of the working tree.
+const INDEX_WRITERS: &[&str] =
+    &["read-tree", "update-index", "reset", "merge", "checkout", "switch", "restore", "add", "rm", "sparse-checkout"];
 
-/// The environment variables that git may see, taken from those of the process.
-#[derive(Clone, Debug, Default)]
-pub struct Environment {
-    /// What every call sees.
-    kept: Vec<(OsString, OsString)>,
-    /// What a call sees that makes a commit of the person's: hooks and signing need more.
-    person: Vec<(OsString, OsString)>,
-}
-
-impl Environment {
-    /// Keeps of `variables` what git needs: `PATH`, `HOME`, where its configuration is. The rest is for the person's own
-    /// commits, save what is nisse's.
-    pub fn new(variables: impl IntoIterator<Item = (OsString, OsString)>) -> Self {
-        let own = |name: &OsStr| name.to_string_lossy().starts_with("NISSE_");
-        let person: Vec<_> = variables
-            .into_iter()
-            .filter(|(name, _)| !own(name) && !ELSEWHERE.iter().any(|known| name == known))
-            .collect();
-        let setting = |name: &OsStr| {
-            let name = name.to_string_lossy();
-            name.starts_with("GIT_CONFIG_KEY_") || name.starts_with("GIT_CONFIG_VALUE_")
-        };
-        let needed = |(name, _): &&(OsString, OsString)| NAMES.iter().any(|known| name == known) || setting(name);
-        Self { kept: person.iter().filter(needed).cloned().collect(), person }
-    }
-
-    /// A variable that git sees.
-    fn kept(&self, name: &str) -> Option<&OsStr> {
-        self.kept.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_os_str())
-    }
-
-    /// The home directory that git sees.
-    pub(super) fn home(&self) -> Option<&Path> {
-        self.kept("HOME").filter(|home| !home.is_empty()).map(Path::new)
-    }
-
-    /// The directory in which git looks for its files of this person, beside `~/.gitconfig`.
-    pub(super) fn config_home(&self) -> Option<PathBuf> {
-        config_home(self.kept("XDG_CONFIG_HOME"), self.home())
-    }
-
-    /// The settings that the person gave by `GIT_CONFIG_COUNT`: how many.
-    fn settings(&self) -> usize {
-        self.kept("GIT_CONFIG_COUNT").and_then(|value| value.to_str()?.parse().ok()).unwrap_or(0)
-    }
-
-    /// Where the program of that name is; none if there is none that could be started.
-    pub(super) fn program(&self, name: &str) -> Option<PathBuf> {
-        let path = self.kept("PATH").unwrap_or(OsStr::new(PATH));
-        let can_be_started = |place: &PathBuf| {
-            place.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
-        };
-        // one that is relative would be looked for in the worktree
-        let places = std::env::split_paths(path).filter(|place| place.is_absolute());
-        places.map(|place| place.join(name)).find(can_be_started)
-    }
-}
-
-/// Where git's files of a person are, by the two variables that say so.
-pub(super) fn config_home(xdg: Option<&OsStr>, home: Option<&Path>) -> Option<PathBuf> {
-    match xdg.filter(|xdg| !xdg.is_empty()) {
-        Some(xdg) => Some(Path::new(xdg).join("git")),
-        None => Some(home?.join(".config/git")),
-    }
-}
+/// How a call ended, with its standard output and standard error.
+type Finished = (ExitStatus, Vec<u8>, Vec<u8>);
 
 /// The git program, set up for one repository and one working tree.
 #[derive(Clone, Debug)]
@@ -151,17 +63,34 @@ pub(super) struct Git {
     filters: Filters,
     no_fetch: bool,
     lock: Weak<File>,
+    /// The task that writes indexes of the person's by way of a copy.
+    owner: Option<TaskId>,
+    /// The working tree as it was opened: what its path leads to may be another one by now.
+    directory: Option<Arc<OwnedFd>>,
 }
 
 impl Git {
     /// Git without a repository: it looks for one from the directory that a call names with `-C`.
     pub(super) fn new(environment: Environment) -> Self {
-        Self { environment, repository: None, filters: Filters::default(), no_fetch: false, lock: Weak::new() }
+        Self {
+            environment,
+            repository: None,
+            filters: Filters::default(),
+            no_fetch: false,
+            lock: Weak::new(),
+            owner: None,
+            directory: None,
+        }
     }
 
     /// The same for the repository at `git_dir` and the working tree `work_tree`.
     pub(super) fn at(&self, git_dir: &Path, work_tree: &Path) -> Self {
-        Self { repository: Some((git_dir.to_owned(), work_tree.to_owned())), ..self.clone() }
+        Self { repository: Some((git_dir.to_owned(), work_tree.to_owned())), directory: None, ..self.clone() }
+    }
+
+    /// The same in the working tree that was opened so.
+    pub(super) fn within(&self, directory: Arc<OwnedFd>) -> Self {
+        Self { directory: Some(directory), ..self.clone() }
     }
 
     /// The same with these content filters as they are here, whatever the configuration says of them.
@@ -174,9 +103,19 @@ impl Git {
         Self { no_fetch: true, ..self.clone() }
     }
 
-    /// The same with processes that hold this lock for as long as they live.
-    pub(super) fn holding(&self, lock: Weak<File>) -> Self {
-        Self { lock, ..self.clone() }
+    /// The same for the owner of a task: with processes that hold this lock, the owner's, for as long as they live.
+    pub(super) fn holding(&self, task: TaskId, lock: Weak<File>) -> Self {
+        Self { lock, owner: Some(task), ..self.clone() }
+    }
+
+    /// Does what writes the index. One that is a person's it is to write by way of a copy, which it is given.
+    pub(super) fn writing_index<T>(&self, work: impl Fn(Option<&Path>) -> Result<T, Error>) -> Result<T, Error> {
+        match (&self.repository, self.owner) {
+            (Some((git_dir, work_tree)), Some(task)) if !is_of_task(git_dir, task) => {
+                own_index::through(git_dir, work_tree, task, |copy| work(Some(copy)))
+            }
+            (Some(_) | None, Some(_) | None) => work(None),
+        }
     }
 
     /// What it sees of the environment.
@@ -279,7 +218,11 @@ impl Call<'_> {
         if status.success() || status.code() == Some(fine) {
             return Ok(stdout);
         }
-        Err(Error::Git { action, status: status.to_string(), stderr: words(&stderr) })
+        let stderr = words(&stderr);
+        match named_in(&stderr) {
+            Some(lock) => Err(in_the_way(&lock)),
+            None => Err(Error::Git { action, status: status.to_string(), stderr }),
+        }
     }
 
     /// Runs it and gives its exit status, where it ended by itself.
@@ -338,9 +281,13 @@ impl Call<'_> {
         command.envs(self.variables.iter().map(|(name, value)| (name, value)));
 
         if let Some((git_dir, work_tree)) = &self.git.repository {
-            command.current_dir(work_tree);
+            let opened = self.git.directory.is_some();
+            if !opened {
+                command.current_dir(work_tree);
+            }
             // a hook may work in other repositories, which these would follow it to
             if !self.by_the_person {
+                let work_tree = if opened { Path::new(".") } else { work_tree };
                 command.arg("--git-dir").arg(git_dir).arg("--work-tree").arg(work_tree);
             }
         }
@@ -348,7 +295,8 @@ impl Call<'_> {
         command.stdin(if self.input.is_some() { Stdio::piped() } else { Stdio::null() });
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         // what the person's hooks leave in the background would keep the task for ever
-        set_apart(&mut command, self.git.lock.upgrade().filter(|_| !self.by_the_person));
+        let lock = self.git.lock.upgrade().filter(|_| !self.by_the_person);
+        set_apart(&mut command, lock, self.git.directory.clone());
         command
     }
 
@@ -367,8 +315,23 @@ impl Call<'_> {
         command.env("GIT_CONFIG_COUNT", count.to_string());
     }
 
-    fn finish(mut self, action: &str) -> Result<(ExitStatus, Vec<u8>, Vec<u8>), Error> {
+    /// Whether it writes the index of the working tree.
+    fn writes_index(&self, action: &str) -> bool {
+        INDEX_WRITERS.contains(&action)
+            && !self.by_the_person
+            && !self.variables.iter().any(|(name, _)| *name == "GIT_INDEX_FILE")
+    }
+
+    fn finish(&self, action: &str) -> Result<Finished, Error> {
+        if self.writes_index(action) {
+            return self.git.writing_index(|index| self.finish_once(action, index));
+        }
+        self.finish_once(action, None)
+    }
+
+    fn finish_once(&self, action: &str, index: Option<&Path>) -> Result<Finished, Error> {
         let mut command = self.command();
+        command.envs(index.map(|index| ("GIT_INDEX_FILE", index)));
         let child = match command.spawn() {
             Ok(child) => child,
             Err(source) => {
@@ -380,7 +343,7 @@ impl Call<'_> {
                 });
             }
         };
-        let input = self.input.take();
+        let input = self.input.clone();
         let ended = exchange(child, input, self.limit, self.endable)
             .map_err(|source| Error::Io { what: format!("wait for git {action}"), source })?;
         match ended.status {
@@ -388,6 +351,11 @@ impl Call<'_> {
             None => Err(Error::TimedOut { action: action.to_owned(), limit: self.limit }),
         }
     }
+}
+
+/// Whether a git directory is the entry of the task's own worktree: whatever lies in it is the task's.
+fn is_of_task(git_dir: &Path, task: TaskId) -> bool {
+    read_line(&git_dir.join("locked")).is_some_and(|words| is_lock_of(task, &words))
 }
 
 /// The program's words on one line, at most a thousand characters.

@@ -3,7 +3,6 @@
 
 use std::{
     fs::{self, File, Metadata, Permissions},
-    io::ErrorKind,
     os::unix::fs::{MetadataExt, PermissionsExt},
     path::{Path, PathBuf},
 };
@@ -13,8 +12,8 @@ use super::{
     draft::keep_owner,
     git::LONG,
     in_place::{INDEX, copy_index},
-    io_error,
-    restore::remove_tree_or_file,
+    io_error, own_index,
+    removal::{remove_file, remove_tree},
     staging::{paths, shown},
 };
 use crate::{
@@ -112,20 +111,12 @@ impl TaskBranch {
         if !fits || self.checkout.task_in_place()?.is_none() {
             return Ok(());
         }
-        let lock = index.with_extension("lock");
-        let put = || -> std::io::Result<()> {
-            if !kept.exists() {
-                return match fs::remove_file(&index) {
-                    Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
-                    Ok(()) | Err(_) => Ok(()),
-                };
-            }
-            copy_index(&kept, &lock)?;
-            fs::rename(&lock, &index)
-        };
-        put().map_err(|error| {
-            let _ = fs::remove_file(&lock);
-            io_error("write", &index)(error)
+        if !kept.exists() {
+            return remove_file(&index);
+        }
+        own_index::through(self.checkout.git_dir(), self.checkout.root(), self.task, |copy| {
+            remove_file(copy)?;
+            copy_index(&kept, copy).map_err(io_error("write", copy))
         })
     }
 }
@@ -157,7 +148,7 @@ impl Worktree {
                 given.kept = self.keep_as("meanwhile", tip, at_ms)?;
             }
             for path in tracked.iter().chain(&untracked) {
-                remove_tree_or_file(&self.path().join(path))?;
+                remove_tree(&self.path().join(path))?;
             }
             let input = tracked.iter().flat_map(|path| path.as_os_str().as_encoded_bytes().iter().copied().chain([0]));
             git.call(["checkout-index", "-f", "-u", "-z", "--stdin"]).limit(LONG).input(input.collect()).run()?;
@@ -165,6 +156,8 @@ impl Worktree {
         given.torn = self.linked(&of_task);
         let stood = of_task.iter().filter_map(|path| Some((path, self.path().join(path).symlink_metadata().ok()?)));
         let stood: Vec<_> = stood.filter(|(_, found)| found.is_file()).collect();
+        let changing: Vec<_> = of_task.iter().map(|path| self.path().join(path)).collect();
+        self.checkout().same_second().before_change(self.path(), &changing);
         git.call(["read-tree", "-m", "-u", &tip.0, to]).limit(LONG).run()?;
         for (path, was) in stood {
             self.keep_mode(path, &was)?;

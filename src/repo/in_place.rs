@@ -14,9 +14,10 @@ use super::{
     Checkout, Error, Snapshot, SnapshotRequest, TaskBranch, Worktree, WorktreeSpec,
     checkpoint::{Author, commit_tree},
     io_error,
+    removal::remove_tree,
     snapshot::SUBJECT,
     staging::shown,
-    worktree::{read_line, remove_tree},
+    worktree::read_line,
 };
 use crate::{
     domain::{

@@ -172,10 +172,13 @@ impl Checkout {
             let conflicts = own.into_iter().map(|path| Conflict { path, why: "a merge wants everything committed" });
             return Err(Error::Conflicts { conflicts: conflicts.collect() });
         }
+        self.before_files_become("HEAD", &other.0)?;
         let call = self.git().call(["merge", "--quiet", "--no-ff", VERBATIM, "-m", message, &other.0]).by_the_person();
         let merged = not_committed(call.limit(LONG).run());
+        // a hook may have run anything
+        self.same_second().ran();
         if merged.is_err() && !self.abort_known_merge(other)? {
-            self.unstage_merge()?;
+            self.unstage_merge(other)?;
         }
         merged
     }
@@ -190,20 +193,22 @@ impl Checkout {
         if changed.is_empty() || !self.staged_since(&other.0, &changed)?.is_empty() {
             return Ok(());
         }
-        self.unstage_merge()
+        self.unstage_merge(other)
     }
 
     fn abort_known_merge(&self, other: &CommitId) -> Result<bool, Error> {
         let merging = std::fs::read_to_string(self.git_dir().join("MERGE_HEAD"));
         let known = merging.is_ok_and(|text| text.trim() == other.0);
         if known {
+            self.before_files_become("HEAD", &other.0)?;
             self.git().call(["merge", "--abort"]).limit(LONG).run()?;
         }
         Ok(known)
     }
 
     /// Files and index as in HEAD where they were merged; a file that differs from the index is left, and an error.
-    fn unstage_merge(&self) -> Result<(), Error> {
+    fn unstage_merge(&self, other: &CommitId) -> Result<(), Error> {
+        self.before_files_become("HEAD", &other.0)?;
         self.git().call(["reset", "--quiet", "--merge", "HEAD"]).limit(LONG).run().map(drop)
     }
 

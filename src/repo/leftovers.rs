@@ -1,9 +1,13 @@
 //! What tasks have left in a repository: worktrees, branches and refs that carry a task's name. Looked at here, judged by
 //! whoever knows the log; and taken away only where nothing is lost by it.
 
-use std::path::PathBuf;
+use std::{
+    fs,
+    io::ErrorKind,
+    path::{Path, PathBuf},
+};
 
-use super::{Checkout, Error, TaskBranch, Worktree, WorktreeSpec, git::LONG, worktree::registered};
+use super::{Checkout, Error, TaskBranch, Worktree, WorktreeSpec, git::LONG, io_error, worktree::read_line};
 use crate::domain::id::{CommitId, TaskId};
 
 /// A ref of nisse's.
@@ -83,4 +87,23 @@ impl TaskBranch {
         let safe = worktree.tip()?.is_some() || checkout.held_by(&at, &[&own])?.is_some();
         Ok((!safe).then(|| format!("no ref holds its commit {}", at.short())))
     }
+}
+
+/// The worktrees of a repository that are locked in a task's name.
+fn registered(common_dir: &Path) -> Result<Vec<TaskWorktree>, Error> {
+    let all = common_dir.join("worktrees");
+    let listing = match fs::read_dir(&all) {
+        Ok(listing) => listing,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(io_error("list", &all)(error)),
+    };
+    let mut found = Vec::new();
+    for entry in listing {
+        let entry = entry.map_err(io_error("list", &all))?.path();
+        let lock = read_line(&entry.join("locked"));
+        let task = lock.and_then(|lock| lock.strip_prefix("nisse ")?.split(' ').next()?.parse().ok());
+        let path = read_line(&entry.join("gitdir")).and_then(|line| Some(Path::new(&line).parent()?.to_owned()));
+        found.extend(task.zip(path).map(|(task, path)| TaskWorktree { task, path }));
+    }
+    Ok(found)
 }

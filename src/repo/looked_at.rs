@@ -61,6 +61,11 @@ impl Checkout {
         Ok(files)
     }
 
+    /// Whether a commit is still there: what nothing holds any more is collected after a while.
+    pub fn is_kept(&self, commit: &CommitId) -> Result<bool, Error> {
+        Ok(self.store().message(commit)?.is_some())
+    }
+
     /// Whether HEAD goes on from where it was when the snapshot `before` was made.
     pub fn goes_on_from(&self, task: TaskId, before: &CommitId) -> Result<bool, Error> {
         Ok(match (self.store().head()?.commit, self.base_of(task, before)?) {

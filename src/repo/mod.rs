@@ -27,23 +27,30 @@ mod checkpoint;
 mod configuration;
 mod copied;
 mod diff;
+pub(crate) mod directory;
 mod disk;
 mod draft;
+mod environment;
 mod exchange;
 mod excludes;
+mod files_clock;
 pub mod git;
 mod give_back;
 mod in_place;
 mod land;
 mod leftovers;
+mod locks;
 mod looked_at;
 mod never_staged;
+mod own_index;
 mod pack;
 mod persons;
 mod planned;
 mod process;
+mod removal;
 mod restore;
 mod roll_back;
+mod same_second;
 pub mod scratch;
 mod seen;
 mod snapshot;
@@ -71,15 +78,17 @@ pub use checkout::{Checkout, git_version};
 pub use checkpoint::CheckpointRequest;
 pub use diff::{Diff, FileStat};
 pub(crate) use draft::{Like, write as write_draft};
+pub use environment::Environment;
 pub(crate) use exchange::{Is, Outcome, Spot};
-pub use git::Environment;
 pub use give_back::GivenBack;
 pub use leftovers::{TaskRef, TaskWorktree};
+pub use locks::ForeignLock;
 pub use looked_at::PlanFiles;
 pub use never_staged::NeverStaged;
 pub use pack::{KeptRefs, Loose, Packed};
 pub use process::end_git;
 pub use roll_back::found_ref;
+pub use same_second::SameSecond;
 pub use snapshot::{Snapshot, SnapshotRequest};
 pub use uncommittable::{MovedOut, kept_in};
 pub use worktree::{Worktree, WorktreeSpec};
@@ -189,6 +198,14 @@ pub enum Error {
         /// The directory.
         path: PathBuf,
     },
+    /// A lock file that is not ours is in the way.
+    #[error("{} is there, {age_s} s old: another git is at work, or died; if none is, remove the file", lock.display())]
+    Locked {
+        /// The file.
+        lock: PathBuf,
+        /// How old it is.
+        age_s: u64,
+    },
     /// HEAD is not at the base any more.
     #[error("the checkout has moved from {} to {} since the task was begun; begin it again", name(base.as_ref()), name(head.as_ref()))]
     HeadMoved {
@@ -268,6 +285,11 @@ fn first(paths: &[String]) -> String {
 /// A commit that may be missing, in words.
 fn name(commit: Option<&CommitId>) -> String {
     commit.map_or_else(|| "no commit".to_owned(), ToString::to_string)
+}
+
+/// A path without links, as far as it is there.
+pub fn real_path(path: &Path) -> Result<PathBuf, Error> {
+    directory::real(path).map_err(io_error("find", path))
 }
 
 /// Turns an I/O error into ours: `what` is what was attempted, `path` its object.

@@ -187,7 +187,7 @@ impl Aside {
     }
 
     fn remove(self) -> Result<(), Error> {
-        super::worktree::remove_tree(&self.0)
+        super::removal::remove_tree(&self.0)
     }
 }
 
@@ -202,7 +202,7 @@ fn clear(objects: &Path) -> Result<(), Error> {
             Err(error) => error.kind() == ErrorKind::NotFound,
         };
         if free {
-            super::worktree::remove_tree(&entry.path())?;
+            super::removal::remove_tree(&entry.path())?;
         }
     }
     Ok(())

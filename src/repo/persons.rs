@@ -16,9 +16,9 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Error, Worktree, discarded_ref, io_error,
+    removal::remove_file,
     seen::{Stamp, stamp},
     store::{Program, Store as _},
-    worktree::remove_file,
 };
 use crate::{
     domain::{

@@ -3,7 +3,7 @@
 use std::{
     fs::File,
     io::{self, Read, Write},
-    os::unix::process::CommandExt,
+    os::{fd::OwnedFd, unix::process::CommandExt},
     process::{Child, Command, ExitStatus},
     sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
     thread,
@@ -39,14 +39,18 @@ pub(super) struct Ended {
 }
 
 /// Puts the process to be into a group of its own without a terminal: in the background nobody could answer what it
-/// asks there. It holds `lock` for as long as it lives, so that what outlives a killed nisse keeps its task.
-pub(super) fn set_apart(command: &mut Command, lock: Option<Arc<File>>) {
+/// asks there. It holds `lock` for as long as it lives, so that what outlives a killed nisse keeps its task. It works in
+/// `directory`, if that is given, wherever the path to it leads by now.
+pub(super) fn set_apart(command: &mut Command, lock: Option<Arc<File>>, directory: Option<Arc<OwnedFd>>) {
     command.process_group(0);
     let apart = move || {
         if let Ok(terminal) = rustix::fs::open(c"/dev/tty", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty()) {
             #[expect(unsafe_code, reason = "rustix has no call of its own for it")]
             // SAFETY: the opcode takes no argument and gives no value.
             let _ = unsafe { ioctl(&terminal, NoArg::<TIOCNOTTY>::new()) };
+        }
+        if let Some(directory) = &directory {
+            rustix::process::fchdir(directory)?;
         }
         match &lock {
             // here, in the child, so that no other child of ours ever gets it
@@ -55,7 +59,7 @@ pub(super) fn set_apart(command: &mut Command, lock: Option<Arc<File>>) {
         }
     };
     #[expect(unsafe_code, reason = "there is no other way to do something in the child")]
-    // SAFETY: between fork and exec only open, ioctl, close and fcntl are called: async-signal-safe, nothing is allocated.
+    // SAFETY: between fork and exec only open, ioctl, close, fchdir and fcntl are called: async-signal-safe, nothing is allocated.
     unsafe {
         command.pre_exec(apart);
     }

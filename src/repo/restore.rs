@@ -10,6 +10,8 @@ use super::{
     Error, Worktree, excludes,
     git::{Git, LONG},
     io_error,
+    removal::remove_tree,
+    seen::Looks,
     staging::paths,
 };
 use crate::domain::{checkout::Isolation, id::CommitId};
@@ -18,8 +20,14 @@ impl Worktree {
     /// Makes index and files those of `commit`; untracked files go, and repositories inside. Ignored files and
     /// artefacts stay. The branch is not moved. Gives the files of a checkout whose hard links that tears apart.
     pub fn restore(&self, commit: &CommitId) -> Result<Vec<String>, Error> {
-        self.forget();
         self.verify()?;
+        let changing = match self.looks_beside(commit) {
+            Looks::Same => Vec::new(),
+            Looks::Differ(_) | Looks::Unknown => self.changed_paths(commit)?,
+        };
+        let changing: Vec<_> = changing.iter().map(|path| self.path().join(path)).collect();
+        self.checkout().same_second().before_change(self.path(), &changing);
+        self.forget();
         let git = self.git()?;
         self.plain_index(&git, commit)?;
         self.unstage_aside(&git, commit)?;
@@ -57,7 +65,7 @@ impl Worktree {
     fn remove_untracked(&self, git: &Git) -> Result<(), Error> {
         let changes = self.changes(git, None)?;
         for path in &changes.untracked {
-            remove_tree_or_file(&self.path().join(path))?;
+            remove_tree(&self.path().join(path))?;
             for above in path.ancestors().skip(1).take_while(|above| !above.as_os_str().is_empty()) {
                 if std::fs::remove_dir(self.path().join(above)).is_err() {
                     break;
@@ -90,16 +98,6 @@ impl Worktree {
             rest = later;
         }
         Ok(())
-    }
-}
-
-pub(super) fn remove_tree_or_file(path: &Path) -> Result<(), Error> {
-    if path.symlink_metadata().is_ok_and(|found| found.is_dir()) {
-        return super::worktree::remove_tree(path);
-    }
-    match std::fs::remove_file(path) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(io_error("remove", path)(error)),
-        Ok(()) | Err(_) => Ok(()),
     }
 }
 

@@ -16,7 +16,10 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use super::{Error, Worktree, excludes};
+use super::{
+    Error, Worktree, excludes,
+    files_clock::{TICK, clock_ahead, machine_time, times},
+};
 use crate::domain::{
     checkout::Isolation,
     id::{CommitId, Hash},
@@ -24,8 +27,6 @@ use crate::domain::{
 
 /// Trees with more files are left to git, which need not look into ignored directories.
 const MOST: usize = 30_000;
-/// The longest tick of a file system's clock (HZ=100), twice, in nanoseconds.
-const TICK: i128 = 20_000_000;
 /// Bytes of a file that is compared by its bytes.
 const SMALL: u64 = 1 << 20;
 
@@ -292,14 +293,8 @@ fn walk(root: &Path, kept_out: Option<&Path>, mut each: impl FnMut(&Path, Stamp)
 }
 
 pub(super) fn stamp(found: &fs::Metadata) -> Stamp {
-    let time = |seconds: i64, nanos: i64| i128::from(seconds) * 1_000_000_000 + i128::from(nanos);
-    (
-        found.ino(),
-        found.mode(),
-        found.size(),
-        time(found.mtime(), found.mtime_nsec()),
-        time(found.ctime(), found.ctime_nsec()),
-    )
+    let (modified, changed) = times(found);
+    (found.ino(), found.mode(), found.size(), modified, changed)
 }
 
 /// Whether a file had changed so shortly before `now` that another change might not show.
@@ -319,31 +314,6 @@ fn bytes_of(path: &Path) -> Option<Hash> {
     let mut bytes = Vec::new();
     fs::File::open(path).ok()?.take(SMALL + 1).read_to_end(&mut bytes).ok()?;
     (bytes.len() as u64 <= SMALL).then(|| Hash::of(&bytes))
-}
-
-/// How far the clock that stamps the files of a directory is ahead of this machine's, in nanoseconds: told by a file
-/// without a name. None where the file system has no such files. On a file system of this machine's own it is a tick.
-#[cfg(target_os = "linux")]
-fn clock_ahead(directory: &Path) -> Option<i128> {
-    use rustix::fs::{Mode, OFlags, open};
-    let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
-    let file = fs::File::from(open(directory, flags, Mode::RUSR | Mode::WUSR).ok()?);
-    let (.., changed) = stamp(&file.metadata().ok()?);
-    // too little is safe: more files are then compared by their bytes
-    Some(changed - machine_time())
-}
-
-/// Not known.
-#[cfg(not(target_os = "linux"))]
-fn clock_ahead(_directory: &Path) -> Option<i128> {
-    None
-}
-
-/// The time as the kernel stamps files with it. No test can pin that.
-fn machine_time() -> i128 {
-    use rustix::time::{ClockId, clock_gettime};
-    let now = clock_gettime(ClockId::Realtime);
-    i128::from(now.tv_sec) * 1_000_000_000 + i128::from(now.tv_nsec)
 }
 
 #[cfg(test)]

@@ -56,7 +56,7 @@ impl Worktree {
             Ok(_) => Ok(true),
             // not there, or not to be read: as empty as it was
             Err(Error::Git { .. }) => {
-                super::worktree::remove_tree(&place)?;
+                super::removal::remove_tree(&place)?;
                 fs::create_dir(&place).map_err(io_error("make", &place))?;
                 Ok(false)
             }

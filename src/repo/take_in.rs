@@ -6,11 +6,8 @@
 use std::{path::Path, sync::PoisonError};
 
 use super::{
-    Error, TaskBranch, Worktree,
-    roll_back::found_as,
-    store::Store,
-    tie::replace_file,
-    worktree::{read_line, remove_tree},
+    Error, TaskBranch, Worktree, removal::remove_tree, roll_back::found_as, store::Store, tie::replace_file,
+    worktree::read_line,
 };
 use crate::{
     domain::{checkout::Isolation, id::CommitId, repository::RepositoryChange},

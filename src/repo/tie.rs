@@ -4,14 +4,15 @@
 use std::{
     fs,
     io::Write,
-    os::unix::fs::PermissionsExt,
+    os::{fd::OwnedFd, unix::fs::PermissionsExt},
     path::{Path, PathBuf},
-    sync::PoisonError,
+    sync::{Arc, PoisonError},
 };
 
 use super::{
-    Error, TaskBranch, Worktree, discarded_ref, io_error,
-    worktree::{read_file, read_line, reason, remove_tree},
+    Error, TaskBranch, Worktree, directory, discarded_ref, io_error,
+    removal::remove_tree,
+    worktree::{read_file, read_line, reason},
 };
 use crate::domain::checkout::Isolation;
 
@@ -34,13 +35,25 @@ impl Worktree {
         Ok(changed)
     }
 
-    /// Refuses a worktree whose directory is gone, or is a link by now: nothing of ours may be written, and nothing removed,
-    /// where a command let it point to.
+    /// Refuses a worktree whose directory is gone, or is another one by now, or to which a link leads: nothing of ours may
+    /// be written, and nothing removed, where a command let it point to.
     pub(super) fn refuse_replaced(&self) -> Result<(), Error> {
-        if self.path().symlink_metadata().is_ok_and(|found| found.is_dir()) {
-            return Ok(());
+        self.directory().map(drop)
+    }
+
+    /// The directory as it was opened first, if it is the one that stands at the path.
+    pub(super) fn directory(&self) -> Result<Arc<OwnedFd>, Error> {
+        let path = self.path();
+        let replaced = || replaced(path);
+        let now = directory::open(path).map_err(|_| replaced())?;
+        match self.opened.get() {
+            Some(first) if directory::is_same(first, &now).map_err(io_error("look at", path))? => Ok(Arc::clone(first)),
+            Some(_) => Err(replaced()),
+            None => {
+                let now = Arc::new(now);
+                Ok(Arc::clone(self.opened.get_or_init(|| now)))
+            }
         }
-        Err(Error::Replaced { path: self.path().to_owned() })
     }
 
     /// What [`Self::verify`] had to put back since this was asked last, its `.git` file or HEAD: something had changed it.
@@ -111,14 +124,21 @@ pub(super) fn tied_to(branch: &TaskBranch) -> Option<PathBuf> {
 
 /// Makes a file of git's hold this text, whole or not at all, durably.
 pub(super) fn replace_file(path: &Path, text: &str) -> Result<(), Error> {
+    // always the same name, so that one that was cut off is written over
+    let beside = path.with_file_name(".nisse-writes-git");
+    remove_tree(&beside)?;
     let put = || -> std::io::Result<()> {
-        let mut new = tempfile::NamedTempFile::new_in(path.parent().unwrap_or(Path::new(".")))?;
+        let mut new = fs::File::create_new(&beside)?;
         new.write_all(text.as_bytes())?;
         // as git makes them
-        new.as_file().set_permissions(fs::Permissions::from_mode(0o644))?;
-        new.as_file().sync_all()?;
-        new.persist(path)?;
-        Ok(())
+        new.set_permissions(fs::Permissions::from_mode(0o644))?;
+        new.sync_all()?;
+        fs::rename(&beside, path)
     };
     put().map_err(io_error("write", path))
+}
+
+/// The error for a path at which the task's directory does not stand any more: it names what stands in its way.
+pub(super) fn replaced(path: &Path) -> Error {
+    Error::Replaced { path: directory::link_on_the_way(path).unwrap_or_else(|| path.to_owned()) }
 }

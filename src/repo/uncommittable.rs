@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{Error, Worktree, copied::copy_all, excludes, io_error, staging::shown, worktree::remove_tree};
+use super::{Error, Worktree, copied::copy_all, excludes, io_error, removal::remove_tree, staging::shown};
 
 /// What came of moving something out of the tree.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]

@@ -5,19 +5,21 @@ use std::{
     ffi::OsStr,
     fs,
     io::ErrorKind,
-    os::unix::{ffi::OsStrExt, fs::PermissionsExt},
+    os::{fd::OwnedFd, unix::ffi::OsStrExt},
     path::{Path, PathBuf},
-    sync::{Arc, Mutex},
+    sync::{Arc, Mutex, OnceLock},
     thread,
     time::Duration,
 };
 
 use super::{
-    Checkout, Error, TaskWorktree,
+    Checkout, Error,
     branch::TaskBranch,
+    directory,
     git::{Git, LONG},
     io_error,
     persons::Notes,
+    removal::remove_tree,
     seen::Memory,
     snapshot::is_snapshot_of,
     staging::{paths, shown},
@@ -65,6 +67,8 @@ pub struct Worktree {
     pub(super) repairs: Arc<Mutex<BTreeSet<&'static str>>>,
     pub(super) notes: Notes,
     pub(super) changes: Arc<Mutex<Vec<RepositoryChange>>>,
+    /// Its directory, as it was opened first.
+    pub(super) opened: Arc<OnceLock<Arc<OwnedFd>>>,
 }
 
 impl Worktree {
@@ -75,6 +79,7 @@ impl Worktree {
         clear_branch(&branch, &spec.start, || remove(&branch))?;
         let options = ["-b", &spec.branch, "--no-track"];
         let clear = || clear_branch(&branch, &spec.start, || remove(&branch));
+        checkout.same_second().nothing_ran();
         add(&branch, &reason(branch.task), &options, &spec.start.0, clear)
     }
 
@@ -88,6 +93,7 @@ impl Worktree {
         refuse_elsewhere(&branch)?;
         remove(&branch)?;
         crash::point("recreate.removed");
+        checkout.same_second().before_all_change(checkout.common_dir());
         let again = add(&branch, &unfinished(branch.task), &[], &spec.branch, || remove(&branch))?;
         crash::point("recreate.added");
         Ok(again)
@@ -104,15 +110,12 @@ impl Worktree {
         let branch = TaskBranch::new(checkout, spec)?;
         let Some(entry) = Entry::find(&branch)?.or_else(|| lost_entry(&branch)) else { return Ok(None) };
         let half_made = read_line(&entry.join("locked")) == Some(unfinished(branch.task));
+        branch.refuse_link_above()?;
         if half_made || !branch.path.symlink_metadata().is_ok_and(|found| found.is_dir()) {
             return Ok(None);
         }
         let worktree = Self::at(branch, entry);
-        let locks = ["index.lock", "HEAD.lock"].map(|name| worktree.git_dir.join(name));
-        let of_branch = checkout.common_dir().join(format!("refs/heads/{}.lock", spec.branch));
-        for lock in locks.into_iter().chain([of_branch]) {
-            remove_file(&lock)?;
-        }
+        checkout.remove_own_locks(spec)?;
         worktree.verify()?;
         Ok(Some(worktree))
     }
@@ -125,6 +128,7 @@ impl Worktree {
             repairs: Arc::default(),
             notes: Notes::default(),
             changes: Arc::default(),
+            opened: Arc::default(),
         }
     }
 
@@ -186,6 +190,11 @@ impl Worktree {
 
     pub(super) fn store(&self) -> Box<dyn Store> {
         let git = self.checkout().git().at(&self.git_dir, self.path()).without_fetching();
+        let git = match self.directory() {
+            Ok(directory) => git.within(directory),
+            // what writes is refused before it comes here
+            Err(_) => git,
+        };
         self.checkout().store_at(&self.git_dir, &git)
     }
 
@@ -195,7 +204,23 @@ impl Worktree {
             let why = format!("the filter `{name}` is not what it was when the task began; put it back as it was");
             Error::Refused { checkout: self.checkout().root().to_owned(), why }
         })?;
-        Ok(self.checkout().git().at(&self.git_dir, self.path()).with_filters(filters).without_fetching())
+        let git = self.checkout().git().at(&self.git_dir, self.path()).within(self.directory()?);
+        Ok(git.with_filters(filters).without_fetching())
+    }
+}
+
+impl TaskBranch {
+    /// Refuses a path to the worktree that leads over a link.
+    pub(super) fn refuse_link_above(&self) -> Result<(), Error> {
+        match self.path.parent().and_then(directory::link_on_the_way) {
+            Some(path) => Err(Error::Replaced { path }),
+            None => Ok(()),
+        }
+    }
+
+    /// The entry of the task's worktree, if there is one.
+    pub(super) fn entry(&self) -> Result<Option<PathBuf>, Error> {
+        Entry::find(self)
     }
 }
 
@@ -236,25 +261,6 @@ impl Entry {
     }
 }
 
-/// The worktrees of a repository that are locked in a task's name.
-pub(super) fn registered(common_dir: &Path) -> Result<Vec<TaskWorktree>, Error> {
-    let all = common_dir.join("worktrees");
-    let listing = match fs::read_dir(&all) {
-        Ok(listing) => listing,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(io_error("list", &all)(error)),
-    };
-    let mut found = Vec::new();
-    for entry in listing {
-        let entry = entry.map_err(io_error("list", &all))?.path();
-        let lock = read_line(&entry.join("locked"));
-        let task = lock.and_then(|lock| lock.strip_prefix("nisse ")?.split(' ').next()?.parse().ok());
-        let path = read_line(&entry.join("gitdir")).and_then(|line| Some(Path::new(&line).parent()?.to_owned()));
-        found.extend(task.zip(path).map(|(task, path)| TaskWorktree { task, path }));
-    }
-    Ok(found)
-}
-
 /// The words that a task's worktree is locked with.
 pub(super) fn reason(task: TaskId) -> String {
     format!("nisse {task}")
@@ -265,7 +271,8 @@ fn unfinished(task: TaskId) -> String {
     format!("{} (being made again)", reason(task))
 }
 
-fn is_lock_of(task: TaskId, lock: &str) -> bool {
+/// Whether a worktree's entry is locked with these words in the task's name.
+pub(super) fn is_lock_of(task: TaskId, lock: &str) -> bool {
     lock == reason(task) || lock == unfinished(task)
 }
 
@@ -301,6 +308,10 @@ fn tells_of_another(stderr: &str) -> bool {
 
 fn add_once(branch: &TaskBranch, reason: &str, options: &[&str], start: &str) -> Result<Worktree, Error> {
     let checkout = &branch.checkout;
+    branch.refuse_link_above()?;
+    if let Some(parent) = branch.path.parent() {
+        fs::create_dir_all(parent).map_err(io_error("make", parent))?;
+    }
     let big = checkout.git_dir().join("index").metadata().is_ok_and(|found| found.len() >= BIG_INDEX);
     let mut call = checkout.git().call(["worktree", "add", "--quiet", "--lock", "--reason", reason]);
     if big {
@@ -381,16 +392,23 @@ pub(super) fn remove(branch: &TaskBranch) -> Result<(), Error> {
     if branch.isolation == Isolation::InPlace {
         return Ok(());
     }
+    // half of an entry would look like somebody else's: it goes by one rename, and what a killed process left of it here
+    let aside = branch.checkout.common_dir().join(format!("nisse-{}.entry", branch.task));
+    remove_tree(&aside)?;
     let entry = Entry::find(branch)?;
     let path = &branch.path;
     if entry.is_none() && path.symlink_metadata().is_ok() && !is_left_over(branch) {
         let why = "it is no worktree of this repository".to_owned();
         return Err(Error::Foreign { what: shown(path), why });
     }
-    remove_tree(path)?;
+    // behind a link is somebody else's
+    if branch.refuse_link_above().is_ok() {
+        remove_tree(path)?;
+    }
     crash::point("remove.directory");
     if let Some(entry) = entry {
-        remove_tree(&entry)?;
+        fs::rename(&entry, &aside).map_err(io_error("remove", &entry))?;
+        remove_tree(&aside)?;
         crash::point("remove.entry");
         // as git does; others may still have theirs
         let _ = fs::remove_dir(branch.checkout.common_dir().join("worktrees"));
@@ -413,40 +431,4 @@ pub(super) fn read_file(path: &Path) -> Option<String> {
 /// The first line of a small file; none if there is no such file.
 pub(super) fn read_line(path: &Path) -> Option<String> {
     read_file(path)?.lines().next().map(str::to_owned)
-}
-
-pub(super) fn remove_file(path: &Path) -> Result<(), Error> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != ErrorKind::NotFound => Err(io_error("remove", path)(error)),
-        Ok(()) | Err(_) => Ok(()),
-    }
-}
-
-/// Removes a directory with all that is in it, also in directories that a tool made read-only, or what stands in its
-/// place; links are not followed.
-pub(super) fn remove_tree(path: &Path) -> Result<(), Error> {
-    let gone = |result: std::io::Result<()>| match result {
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
-        other => other,
-    };
-    if path.symlink_metadata().is_ok_and(|found| !found.is_dir()) {
-        return gone(fs::remove_file(path)).map_err(io_error("remove", path));
-    }
-    let first = gone(fs::remove_dir_all(path));
-    if first.is_err() {
-        open_up(path);
-        return gone(fs::remove_dir_all(path)).map_err(io_error("remove", path));
-    }
-    Ok(())
-}
-
-/// Makes all directories writable for us, as far as that goes.
-fn open_up(path: &Path) {
-    if !path.symlink_metadata().is_ok_and(|found| found.is_dir()) {
-        return;
-    }
-    let _ = fs::set_permissions(path, fs::Permissions::from_mode(0o700));
-    for entry in fs::read_dir(path).into_iter().flatten().flatten() {
-        open_up(&entry.path());
-    }
 }

@@ -38,6 +38,7 @@ fn main() {
         script(turns, disk);
     }
     checkpoints();
+    edits();
 }
 
 fn version() {
@@ -118,6 +119,40 @@ fn checkpoints() {
     let (unchanged, changed) = (measure("echo $N"), measure("echo $N > dir-1/file-1.txt"));
     println!("  a turn whose command changes nothing {unchanged:.1} ms, one file {changed:.1} ms");
     aim("a turn with its checkpoint", changed, CHECKPOINT_MS, "ms");
+}
+
+/// What an edit costs, and apart from it the wait for the next second: that parts two versions of a file, between which a
+/// command has run.
+fn edits() {
+    println!("\nedits of a file, with a command between each and the next");
+    let world = World::new(200);
+    let mut replies: Vec<_> = (0..20)
+        .map(|n| {
+            if n % 2 == 0 {
+                let [old, new] = if n % 4 == 0 { ["first", "other"] } else { ["other", "first"] };
+                let edit = serde_json::json!({"path": "dir-1/file-1.txt", "old": old, "new": new});
+                server::Reply::call("edit_file", &edit)
+            } else {
+                server::Reply::call("run_command", &serde_json::json!({"command": "cat dir-1/file-1.txt"}))
+            }
+        })
+        .collect();
+    replies.push(server::Reply::give_up());
+    let server = Server::start(replies);
+    process::delegate(&world, &server, 30);
+    let turns = server.finish();
+    let (mut own, mut waits) = (Vec::new(), Vec::new());
+    for pair in turns.windows(2).step_by(2) {
+        let gap = pair[1].asked.duration_since(pair[0].answered);
+        let after = gap.checked_sub(pair[0].left_of_second);
+        own.push(ms(after.unwrap_or(gap)));
+        waits.push(after.map_or(0.0, |_| ms(pair[0].left_of_second)));
+    }
+    println!(
+        "  an edit, median {:.2} ms; before it a wait for the next second, median {:.0} ms",
+        median(&own),
+        median(&waits)
+    );
 }
 
 fn script_of(turns: u32) -> Vec<server::Reply> {

@@ -5,7 +5,7 @@ use std::{
     net::{TcpListener, TcpStream},
     sync::{Arc, Mutex},
     thread,
-    time::Instant,
+    time::{Duration, Instant, SystemTime},
 };
 
 use serde_json::{Value, json};
@@ -33,6 +33,8 @@ impl Reply {
 pub(crate) struct Turn {
     pub(crate) asked: Instant,
     pub(crate) answered: Instant,
+    /// From then to the next whole second of the machine's clock.
+    pub(crate) left_of_second: Duration,
     pub(crate) bytes: usize,
 }
 
@@ -97,7 +99,9 @@ fn serve(stream: TcpStream, script: &[Reply], turns: &Turns, watch: &Watch) {
         if out.write_all(&sse(number, &reply)).is_err() {
             return;
         }
-        turns.lock().unwrap().push(Turn { asked, answered: Instant::now(), bytes: body.len() });
+        let since = SystemTime::UNIX_EPOCH.elapsed().unwrap();
+        let left_of_second = Duration::from_nanos(1_000_000_000 - u64::from(since.subsec_nanos()));
+        turns.lock().unwrap().push(Turn { asked, answered: Instant::now(), left_of_second, bytes: body.len() });
     }
 }
 

@@ -138,7 +138,7 @@ fn reply(task: &Task, request: &Request, played: &Played) -> Reply {
             ..Usage::default()
         }),
         cost: None,
-        answered_by: AnsweredBy { alias: pinned.alias.clone(), backing, fallback, prices: None },
+        answered_by: Some(AnsweredBy { alias: pinned.alias.clone(), backing, fallback, prices: None }),
     }
 }
 

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use rustix::process::Signal;
 use serde_json::json;
 
-use crate::support::{Finish, Script, Step, TestEnvironment, Wire};
+use crate::support::{Finish, Script, Step, TestEnvironment, Wire, wait_until};
 
 /// Writes another file in each turn, for ever.
 fn busy() -> Script {
@@ -67,15 +68,81 @@ fn no_request_is_sent_whose_input_alone_would_reach_the_cap() {
 #[test]
 fn the_money_cap_ends_the_task() {
     for wire in Wire::BOTH {
-        let env = TestEnvironment::new(wire, busy());
-        // a reply costs 1000 × 1e-6 + 50 × 2e-6 = 0.0011
-        let result = env.delegate(&["--max-cost", "0.0022"], "Write for ever.").ends(4, "capped");
+        // replies cost 1000 × 1e-6 + 50 × 2e-6 = 0.0011, and 3000 × 1e-6 + 50 × 2e-6 = 0.0031
+        let write = |n: u32| Step::call("write_file", json!({"path": format!("f{n}.txt"), "content": "x\n"}));
+        let env = TestEnvironment::new(wire, vec![write(0), write(1).usage(3000, 50)]);
+        let result = env.delegate(&["--max-cost", "0.004"], "Write for ever.").ends(4, "capped");
         assert_eq!(env.server.requests().len(), 2);
-        assert_eq!(result["cause"], "the cost cap of $0.0022 was reached: $0.0022 spent in 2 turns");
+        assert_eq!(result["cause"], "the cost cap of $0.0040 was reached: $0.0042 spent in 2 turns");
         let kept = format!("refs/nisse/discarded/{}", result["task"].as_str().unwrap());
         assert!(env.checkout.file_at(&kept, "f0.txt").is_some());
         assert_eq!(env.checkout.file_at(&kept, "f1.txt"), None, "a call of the reply that broke the cap ran");
-        assert!((result["cost_usd"].as_f64().unwrap() - 0.0022).abs() < 1e-9, "{result}");
+        assert!((result["cost_usd"].as_f64().unwrap() - 0.0042).abs() < 1e-9, "{result}");
+    }
+}
+
+#[test]
+fn what_the_money_does_not_buy_is_not_asked_for() {
+    for wire in Wire::BOTH {
+        let env = TestEnvironment::new(wire, busy());
+        let result = env.delegate(&["--max-cost", "0.0001"], "Write for ever.").ends(4, "capped");
+        assert_eq!(env.server.requests().len(), 0);
+        let cause = result["cause"].as_str().unwrap();
+        assert!(cause.starts_with("the cost cap of $0.0001 leaves no room for the next request"), "{cause}");
+        drop(env);
+        // about 1,900 tokens of input leave some 500 for the output
+        let env = TestEnvironment::new(wire, vec![Step::text("cut").finish(Finish::Length).usage(1000, 500)]);
+        let result = env.delegate(&["--max-cost", "0.003"], "Write for ever.").ends(4, "capped");
+        let ceiling = env.server.requests()[0].body["max_tokens"].as_u64().unwrap();
+        assert!((1..800).contains(&ceiling), "{ceiling}");
+        assert!(result["cause"].as_str().unwrap().contains("cost cap"), "{result}");
+    }
+}
+
+#[test]
+fn a_setup_that_takes_all_the_time_is_capped() {
+    let env = TestEnvironment::new(Wire::Chat, busy()).with_running_clock();
+    env.set("NISSE_WORKTREE_SETUP", "sleep 600");
+    let result = env.delegate(&["--max-time", "1s"], "Write for ever.").ends(4, "capped");
+    assert!(result["cause"].as_str().unwrap().contains("time cap"), "{result}");
+    assert_eq!(env.server.requests().len(), 0);
+    assert!(env.run(&["resume", "--json"]).exits(0).stderr.contains("nothing is pending"));
+}
+
+#[test]
+fn what_a_killed_process_used_counts() {
+    let scratch = tempfile::tempdir().unwrap();
+    let asked = scratch.path().join("asked");
+    let seen = asked.clone();
+    let late = Step::hand_back().before(move || std::fs::write(&seen, "").unwrap()).delay(Duration::from_mins(10));
+    let env = TestEnvironment::new(Wire::Chat, Script::ByHistory(vec![late])).with_running_clock();
+    let running = env.start(&["delegate", "--json", "--max-time", "3s", "Write for ever."]);
+    assert!(wait_until(Duration::from_mins(1), || asked.exists()), "no request");
+    let beat = || {
+        let locks = std::fs::read_dir(env.state().join("locks")).unwrap().flatten();
+        let beat = locks.map(|entry| entry.path()).find(|path| path.extension().is_some_and(|end| end == "beat"));
+        let text = std::fs::read_to_string(beat?).ok()?;
+        text.split_whitespace().nth(1)?.parse::<u64>().ok()
+    };
+    // the cap itself would end it within 3 s
+    assert!(wait_until(Duration::from_mins(1), || beat().is_some_and(|ms| ms >= 900)), "no beat");
+    running.signal(Signal::KILL);
+    env.finish(running);
+    let used = beat().unwrap();
+    let events = env.run(&["resume", "--json"]).json();
+    let begun = events.iter().find(|line| line["event"] == "span_started").unwrap();
+    assert!(begun["spent_ms"].as_u64().unwrap() >= used, "{used}: {begun}");
+    assert_eq!(beat(), None, "it goes where nothing was killed");
+}
+
+#[test]
+fn an_ending_note_that_is_refused_again_and_again_ends_the_task() {
+    for wire in Wire::BOTH {
+        let bad = |n: usize| Step::call("hand_back", json!({"changed": format!("try {n}"), "succeeded": true}));
+        let env = TestEnvironment::new(wire, (0..30).map(bad).collect::<Vec<_>>());
+        let result = env.delegate(&[], "Write for ever.").ends(3, "failed");
+        assert_eq!(result["turns"], 4, "{result}");
+        assert!(env.server.requests()[3].raw.contains("3 times in a row"), "it is told before");
     }
 }
 
@@ -158,7 +225,7 @@ fn time_is_counted_across_resumes() {
 
 #[test]
 fn money_and_tokens_are_counted_across_resumes() {
-    let limits: [(&[&str], &str); 2] = [(&["--max-cost", "0.0033"], "cost cap"), (&["--max-tokens", "5000"], "tokens")];
+    let limits: [(&[&str], &str); 2] = [(&["--max-cost", "0.005"], "cost cap"), (&["--max-tokens", "5000"], "tokens")];
     for (limit, words) in limits {
         let mut steps: Vec<Step> =
             (0..2).map(|n| Step::call("write_file", json!({"path": format!("f{n}.txt"), "content": "x\n"}))).collect();

@@ -4,6 +4,7 @@
 //! it is run to its end once, and names them.
 
 mod answers;
+mod calls;
 mod home;
 mod left;
 mod log;

@@ -116,12 +116,12 @@ pub(crate) fn reply(dice: &mut Dice<'_>, turn: u32) -> Reply {
         stop: dice.pick(&stops),
         usage: (dice.below(4) > 0).then_some(Usage { input: 3000, output: 100, cache_read: 10, cache_write: 5 }),
         cost: (dice.below(2) == 0).then_some(Money(5_000_000_000)),
-        answered_by: AnsweredBy {
+        answered_by: Some(AnsweredBy {
             alias: "a".to_owned(),
             backing: "openai/a".to_owned(),
             fallback: dice.below(5) == 0,
             prices: None,
-        },
+        }),
     }
 }
 
@@ -219,7 +219,7 @@ fn candidates(task: &Task, dice: &mut Dice<'_>) -> Vec<EventKind> {
             usage: None,
             retry_in_ms: dice.pick(&[None, Some(1)]),
         },
-        EventKind::RequestWithheld { estimated_input: 1 },
+        EventKind::RequestWithheld { cap: Cap::Tokens, estimated_input: 1 },
         EventKind::ContextEvicted { through_turn: u32::try_from(dice.below(4)).unwrap() },
         EventKind::ReplyReceived { request: task.requests, turn: turn + 1, reply: reply(dice, next_turn) },
         EventKind::Nudged { text: "n".to_owned() },
@@ -248,6 +248,7 @@ fn candidates(task: &Task, dice: &mut Dice<'_>) -> Vec<EventKind> {
         EventKind::UncommittableMade { paths: vec!["app/".to_owned()] },
         EventKind::KeptAside { paths: vec!["app/".to_owned()], place: "/kept".to_owned() },
         EventKind::RepositoryChanged { changes: answers::changes((dice.below(2) == 0).then(|| commit(3))) },
+        EventKind::LocksRemoved { locks: vec!["HEAD.lock".to_owned()] },
         EventKind::Recovered { cause: "c".to_owned(), checkpoint: (dice.below(3) == 0).then(|| commit(5)) },
         EventKind::GateAnswered { answer: dice.pick(&[Answer::Rollback, Answer::Keep, Answer::Keep, Answer::Drop]) },
         EventKind::TaskPaused { pause: dice.pick(&[Pause::Gated, Pause::Stopped]), cause: "c".to_owned() },
@@ -290,6 +291,7 @@ fn walk(choices: &[u8]) -> Vec<Event> {
                     | EventKind::RepositoryChanged { .. }
                     | EventKind::UncommittableMade { .. }
                     | EventKind::KeptAside { .. }
+                    | EventKind::LocksRemoved { .. }
                     | EventKind::GateAnswered { .. }
             )
         };

@@ -117,6 +117,9 @@ fn asked_after_a_cut(version: u32, recorded: &Value, nth: usize) -> String {
         _ => worlds::reader_answered(wire, answers),
     };
     env.server.sent_thinking(wire, &worlds::STORY_THINKING);
+    if version == 1 {
+        env.server.takes_old_wording();
+    }
     let root = env.root();
     let bundle = record::directory().join(format!("v{version}-{story}-{alias}.bundle"));
     let task: TaskId = recorded["task"].as_str().unwrap().parse().unwrap();

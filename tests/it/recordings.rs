@@ -21,7 +21,7 @@ use replay::{Recording, Replay, TOKEN, request};
 use tokio::sync::mpsc::unbounded_channel;
 
 /// What each recording is read as, where the role takes fallbacks.
-const READ_AS: [(&str, &str); 17] = [
+const READ_AS: [(&str, &str); 19] = [
     (
         "end",
         "auth_xapikey_chat by_model_id chat_alias_group chat_err_stream_eofmid chat_nodone_stream chat_nousage \
@@ -79,19 +79,20 @@ const READ_AS: [(&str, &str); 17] = [
     ),
     (
         "overloaded",
-        "chat_empty chat_err_401 chat_err_500 chat_err_502html chat_err_503 chat_err_rst0 chat_err_stream_500 \
-         chat_err_stream_rst0 chat_err_stream_sseerr0 chat_nochoices chat_nojson chat_refused chat_refused_stream \
-         chat_stream_timeout_hdr chat_timeout chat_timeout_client_header chat_timeout_stream client_disable_fallbacks \
-         client_disable_fallbacks_msg client_fallbacks_param client_num_retries0 client_num_retries_header0 \
-         def_claude_529 def_pair_401 def_pair_500 def_pairbad_0 def_pairbad_1 def_pairbad_2 def_pairbad_3 \
-         def_pairbad_4 def_solo_401 def_solo_500 def_solo_503 def_solo_rst0 defaultfb_bad2_disabled \
+        "chat_empty chat_err_500 chat_err_502html chat_err_503 chat_err_stream_500 chat_err_stream_sseerr0 \
+         chat_nochoices chat_nojson chat_stream_timeout_hdr chat_timeout chat_timeout_client_header \
+         chat_timeout_stream client_disable_fallbacks client_disable_fallbacks_msg client_fallbacks_param \
+         client_num_retries0 client_num_retries_header0 def_claude_529 def_pair_500 def_pairbad_0 def_pairbad_1 \
+         def_pairbad_2 def_pairbad_3 def_pairbad_4 def_solo_500 def_solo_503 defaultfb_bad2_disabled \
          defaultfb_bad_disabled err_callid_echo fb_dead_end_chat fb_dead_end_chat_stream fb_dead_end_msg \
          fb_dead_end_msg_stream key_plain_default_retries_500 key_plain_disable_fallbacks key_plain_num_retries \
-         msg_client_timeout_hdr msg_err_401 msg_err_500 msg_err_503 msg_err_529 msg_err_nojson msg_err_rst0 \
+         msg_client_timeout_hdr msg_err_500 msg_err_503 msg_err_529 msg_err_nojson msg_err_rst0 \
          msg_err_stream_529 msg_err_stream_rst0 msg_err_stream_sseerr0 msg_refused msg_timeout msg_timeout_stream \
-         pass_err_529 pass_rst0 retries_500 retries_500_stream twin_half_bad_0 x_chat_anth_err_401 \
-         x_chat_anth_err_500 x_chat_anth_err_529 x_chat_anth_err_stream_sseerr0",
+         pass_err_529 pass_rst0 retries_500 retries_500_stream twin_half_bad_0 x_chat_anth_err_500 \
+         x_chat_anth_err_529 x_chat_anth_err_stream_sseerr0",
     ),
+    ("vendor key refused", "chat_err_401 def_pair_401 def_solo_401 msg_err_401 x_chat_anth_err_401"),
+    ("unreachable", "chat_err_rst0 chat_err_stream_rst0 chat_refused chat_refused_stream def_solo_rst0"),
     (
         "rate limited",
         "chat_err_429 chat_err_stream_429 def_claude_429 def_claude_429_chat def_pair_429 def_pair_429_noretry \
@@ -214,7 +215,7 @@ async fn a_fallback_is_told_by_headers_and_refused_where_the_role_refuses() {
         }
         seen += 1;
         let file = format!("{}.{}", recording.name, if recording.name.ends_with("stream") { "sse" } else { "json" });
-        let answered = reply(&file).await.answered_by;
+        let answered = reply(&file).await.answered_by.unwrap();
         assert!(answered.fallback && Some(&answered.alias) != recording.alias.as_ref(), "{file}: {answered:?}");
         assert!(answered.backing.contains('/') && answered.backing != "pinned/backing", "{file}: {answered:?}");
         let (refused, shown) = ask(&file, false).await;
@@ -222,7 +223,7 @@ async fn a_fallback_is_told_by_headers_and_refused_where_the_role_refuses() {
         assert_eq!(shown, [], "{file}: nothing of a refused reply is shown");
     }
     assert_eq!(seen, 16);
-    let own = reply("chat_alias_group.json").await.answered_by;
+    let own = reply("chat_alias_group.json").await.answered_by.unwrap();
     assert_eq!((own.alias.as_str(), own.backing.as_str(), own.fallback), ("aliased-fast", "openai/up-model", false));
 }
 
@@ -323,7 +324,7 @@ async fn errors_speak_to_people() {
         ("msg_err_credit.json", "Your credit balance is too low to access the Anthropic API."),
         ("x_chat_anth_err_stream_429.json", "your organization's rate limit of 50 requests per minute."),
         ("key_budget_msg.json", "Current cost: 0.015493, Max budget: 0.0001"),
-        ("chat_err_401.json", "the vendor refuses the proxy's own credentials"),
+        ("chat_err_401.json", "the vendor refuses the proxy's own key"),
         ("unknown_path.json", "/v1/chat/completions: Not Found"),
     ] {
         let told = if file == "unknown_path.json" { not_found().await } else { trouble(file).await.message };

@@ -292,7 +292,7 @@ async fn modes_links_and_second_names_survive_an_edit() {
 async fn what_somebody_else_wrote_meanwhile_is_not_overwritten() {
     let mut project =
         Project::made_by("printf 'alpha\\nbeta\\n' > notes.md; echo k=1 > conf.ini; ln -s notes.md link").await;
-    assert!(project.write("notes.md", "x").await.content.contains("you have not read it"));
+    assert!(project.write("notes.md", "x").await.content.contains("you have not read all of it"));
     project.read("notes.md").await;
     project.run("echo 'human line' >> notes.md").await;
     for path in ["notes.md", "link"] {

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs what the tests need beside Rust: git, tmux, Python with venv, and a LiteLLM proxy in a cached environment.
+# Installs what the tests need beside Rust: git, tmux, strace, Python with venv, and a LiteLLM proxy in a cached environment.
 #
 # Prints the environment's directory as its last line. May be run again, at the same time, or interrupted: the work
 # is done under a lock, and an environment without its stamp is made anew.
@@ -20,6 +20,8 @@ missing=()
 command -v git >/dev/null || missing+=(git)
 command -v tmux >/dev/null || missing+=(tmux)
 command -v flock >/dev/null || missing+=(util-linux)
+# kills at system calls; where it cannot trace, those tests say so and do nothing
+command -v strace >/dev/null || missing+=(strace)
 if ! command -v "$python" >/dev/null; then
   missing+=(python3 python3-venv)
 elif ! "$python" -c 'import venv, ensurepip' 2>/dev/null; then

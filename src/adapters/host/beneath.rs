@@ -7,13 +7,19 @@
 use std::{
     ffi::{OsStr, OsString},
     io,
-    os::fd::OwnedFd,
+    os::{fd::OwnedFd, unix::ffi::OsStringExt},
     path::{Component, Path, PathBuf},
 };
 
-use rustix::fs::{Mode, OFlags};
+use rustix::{
+    fs::{AtFlags, FileType, Mode, OFlags, openat},
+    io::Errno,
+};
 
-use crate::ports::host::{Error, FileKind, Resolved};
+use crate::{
+    ports::host::{Error, FileKind, Resolved},
+    repo::directory,
+};
 
 /// Links followed for one path before it is called a circle; Linux's own limit.
 const MOST_LINKS: u32 = 40;
@@ -29,18 +35,20 @@ pub(super) struct Root {
 }
 
 impl Root {
-    /// Opens the directory at `path`.
+    /// Opens the directory at `path`, an absolute one without links.
     pub(super) fn open(path: &Path) -> Result<Self, Error> {
         let opened = || -> io::Result<Self> {
-            // the directory itself must be none that a link leads to: a command may have put one in its place
-            let path = match (path.parent(), path.file_name()) {
-                (Some(parent), Some(name)) => parent.canonicalize()?.join(name),
-                (Some(_) | None, Some(_) | None) => path.canonicalize()?,
-            };
-            let directory = rustix::fs::open(&path, DIRECTORY, Mode::empty())?;
-            Ok(Self { path, directory })
+            // no part of it may be a link: a command may have put one there
+            let passed = directory::open(path)?;
+            let directory = openat(&passed, ".", DIRECTORY, Mode::empty())?;
+            Ok(Self { path: path.to_owned(), directory })
         };
         opened().map_err(|source| Error::Io { what: format!("cannot open the directory {}", path.display()), source })
+    }
+
+    /// The open directory.
+    pub(super) fn directory(&self) -> &OwnedFd {
+        &self.directory
     }
 
     /// Its absolute path, without links.
@@ -65,21 +73,23 @@ impl Root {
                 continue;
             }
             refuse_git(asked, &part)?;
-            let here = self.path.join(&done).join(&part);
-            let found = match here.symlink_metadata() {
+            let here = done.join(&part);
+            let found = match self.kind(&here) {
                 Ok(found) => found,
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                Err(Errno::NOENT) => {
                     done.push(part);
                     continue;
                 }
-                Err(error) => return Err(failure(asked, "cannot look at", error)),
+                Err(error) => return Err(failure(asked, "cannot look at", error.into())),
             };
-            if found.is_symlink() {
+            if found == FileType::Symlink {
                 links += 1;
                 if links > MOST_LINKS {
                     return Err(Error::Refused(format!("{asked} is a circle of links")));
                 }
-                let target = here.read_link().map_err(|error| failure(asked, "cannot read the link", error))?;
+                let target = rustix::fs::readlinkat(&self.directory, &here, Vec::new())
+                    .map_err(|error| failure(asked, "cannot read the link", error.into()))?;
+                let target = PathBuf::from(OsString::from_vec(target.into_bytes()));
                 if target.is_absolute() {
                     done.clear();
                 }
@@ -94,18 +104,25 @@ impl Root {
             }
             done.push(part);
         }
-        let kind = match self.path.join(&done).symlink_metadata() {
-            Ok(found) if found.is_dir() => FileKind::Directory,
-            Ok(found) if found.is_file() => FileKind::File,
+        let kind = match self.kind(&done) {
+            Ok(FileType::Directory) => FileKind::Directory,
+            Ok(FileType::RegularFile) => FileKind::File,
             Ok(_) => FileKind::Other,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => FileKind::Absent,
-            Err(error) => return Err(failure(asked, "cannot look at", error)),
+            Err(Errno::NOENT) => FileKind::Absent,
+            Err(error) => return Err(failure(asked, "cannot look at", error.into())),
         };
         let path = done
             .into_os_string()
             .into_string()
             .map_err(|_| Error::Refused(format!("{asked} leads to a name that is not UTF-8")))?;
         Ok(Resolved { path, kind })
+    }
+
+    /// What is at a path beneath the root, a link itself.
+    fn kind(&self, path: &Path) -> Result<FileType, Errno> {
+        let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
+        let found = rustix::fs::statat(&self.directory, path, AtFlags::SYMLINK_NOFOLLOW)?;
+        Ok(FileType::from_raw_mode(found.st_mode))
     }
 
     /// The open directory that holds the resolved `path`, and the last part of it. With `make`, missing directories
@@ -228,7 +245,7 @@ mod tests {
         symlink("../missing.txt", inner.join("outdangling")).unwrap();
         symlink(".git", inner.join("gitlink")).unwrap();
         symlink("circle", inner.join("circle")).unwrap();
-        let root = Root::open(&inner).unwrap();
+        let root = Root::open(&inner.canonicalize().unwrap()).unwrap();
 
         for (asked, path, kind) in [
             ("link.txt", "real/t.txt", FileKind::File),
@@ -263,7 +280,7 @@ mod tests {
         let inner = outer.path().join("root");
         std::fs::create_dir_all(&inner).unwrap();
         symlink(outer.path(), inner.join("sub")).unwrap();
-        let root = Root::open(&inner).unwrap();
+        let root = Root::open(&inner.canonicalize().unwrap()).unwrap();
         assert!(matches!(root.parent("sub/file", true), Err(Error::Refused(_))));
         assert!(matches!(root.parent("../file", true), Err(Error::Refused(_))));
         assert!(matches!(root.parent(".git/config", true), Err(Error::Refused(_))));

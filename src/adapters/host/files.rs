@@ -186,7 +186,7 @@ mod tests {
 
     fn root() -> (tempfile::TempDir, Root) {
         let directory = tempfile::tempdir().unwrap();
-        let root = Root::open(directory.path()).unwrap();
+        let root = Root::open(&directory.path().canonicalize().unwrap()).unwrap();
         (directory, root)
     }
 

@@ -20,6 +20,7 @@ use crate::{
         BoxFuture,
         host::{Command, CommandOutput, Error, FileBytes, Found, Host, Listed, Listing, Resolved, Search},
     },
+    repo::{SameSecond, directory},
 };
 
 /// This machine, for one root directory.
@@ -27,6 +28,7 @@ use crate::{
 pub struct Local {
     root: PathBuf,
     environment: BTreeMap<OsString, OsString>,
+    same_second: SameSecond,
 }
 
 impl Local {
@@ -37,10 +39,24 @@ impl Local {
         N: Into<OsString>,
         V: Into<OsString>,
     {
+        let root = root.into();
         Self {
-            root: root.into(),
+            // from now on no link is followed to it
+            root: match (root.parent(), root.file_name()) {
+                (Some(parent), Some(name)) => {
+                    directory::real(parent).map_or_else(|_| root.clone(), |real| real.join(name))
+                }
+                (Some(_) | None, Some(_) | None) => root,
+            },
             environment: environment.into_iter().map(|(name, value)| (name.into(), value.into())).collect(),
+            same_second: SameSecond::default(),
         }
+    }
+
+    /// The same, knowing what others write below this root, and telling them what runs.
+    #[must_use]
+    pub fn beside(self, same_second: &SameSecond) -> Self {
+        Self { same_second: same_second.clone(), ..self }
     }
 
     /// Runs `work` on a blocking thread; it is told to stop when the future is dropped.
@@ -70,6 +86,22 @@ impl Drop for StopOnDrop {
     }
 }
 
+/// A command that runs, until this is dropped.
+struct Running<'a>(&'a SameSecond);
+
+impl<'a> Running<'a> {
+    fn new(same_second: &'a SameSecond) -> Self {
+        same_second.ran();
+        Self(same_second)
+    }
+}
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        self.0.ran();
+    }
+}
+
 impl Host for Local {
     fn resolve<'a>(&'a self, path: &'a str) -> BoxFuture<'a, Result<Resolved, Error>> {
         let path = path.to_owned();
@@ -88,7 +120,11 @@ impl Host for Local {
         bytes: &'a [u8],
     ) -> BoxFuture<'a, Result<(), Error>> {
         let (path, expected, bytes) = (path.to_owned(), expected.cloned(), bytes.to_owned());
-        self.blocking(move |root, _| files::write(root, &path, expected.as_ref(), &bytes))
+        let same_second = self.same_second.clone();
+        self.blocking(move |root, _| {
+            same_second.before_change(root.path(), &[root.path().join(&path)]);
+            files::write(root, &path, expected.as_ref(), &bytes)
+        })
     }
 
     fn settle<'a>(
@@ -112,6 +148,9 @@ impl Host for Local {
     }
 
     fn run<'a>(&'a self, command: &'a Command) -> BoxFuture<'a, Result<CommandOutput, Error>> {
-        Box::pin(process::run(&self.root, &self.environment, command))
+        Box::pin(async move {
+            let _running = Running::new(&self.same_second);
+            process::run(&Root::open(&self.root)?, &self.environment, command).await
+        })
     }
 }

@@ -27,7 +27,7 @@ use std::{
 use rustix::process::Pid;
 use tokio::{io::AsyncReadExt as _, net::unix::pipe, process::Child, time::sleep};
 
-use super::{descendants::Descendants, environment, output::HeadAndTail};
+use super::{beneath::Root, descendants::Descendants, environment, output::HeadAndTail};
 use crate::ports::host::{Command, CommandEnd, CommandOutput, Error};
 
 /// How long output and background processes may last beyond the shell.
@@ -37,7 +37,7 @@ const GLANCE: Duration = Duration::from_millis(5);
 
 /// See [`crate::ports::host::Host::run`].
 pub(super) async fn run(
-    root: &Path,
+    root: &Root,
     own: &BTreeMap<OsString, OsString>,
     command: &Command,
 ) -> Result<CommandOutput, Error> {
@@ -52,7 +52,7 @@ pub(super) async fn run(
         let id = child.id();
         Ok(((child, reader), id))
     })
-    .map_err(|source| not_started(root, source))?;
+    .map_err(|source| not_started(root.path(), source))?;
     let guard = EndOnDrop(descendants);
     let lost = |source| Error::Io { what: "cannot follow a command".to_owned(), source };
     let mut output = Output::new(reader, command.keep).map_err(lost)?;
@@ -135,7 +135,7 @@ fn not_started(root: &Path, source: io::Error) -> Error {
 }
 
 /// Starts the shell: bash, or sh where there is none.
-fn start(root: &Path, line: &str, environment: &BTreeMap<OsString, OsString>) -> io::Result<(Child, OwnedFd)> {
+fn start(root: &Root, line: &str, environment: &BTreeMap<OsString, OsString>) -> io::Result<(Child, OwnedFd)> {
     let (reader, writer) = io::pipe()?;
     let child = match spawn("bash", root, line, environment, writer.try_clone()?) {
         Err(error) if error.kind() == ErrorKind::NotFound => spawn("sh", root, line, environment, writer)?,
@@ -146,7 +146,7 @@ fn start(root: &Path, line: &str, environment: &BTreeMap<OsString, OsString>) ->
 
 fn spawn(
     shell: &str,
-    root: &Path,
+    root: &Root,
     line: &str,
     environment: &BTreeMap<OsString, OsString>,
     output: PipeWriter,
@@ -155,16 +155,20 @@ fn spawn(
     let mut command = std::process::Command::new(shell);
     command
         .args(["-c", line])
-        .current_dir(root)
         .env_clear()
         .envs(environment)
         .stdin(Stdio::null())
         .stdout(output.try_clone()?)
         .stderr(output);
+    let directory = root.directory().try_clone()?;
     #[expect(unsafe_code, reason = "there is no other way to start a child in a session of its own")]
-    // SAFETY: between fork and exec only setsid is called, which is async-signal-safe and allocates nothing.
+    // SAFETY: between fork and exec only fchdir and setsid are called: async-signal-safe, nothing is allocated.
     unsafe {
-        command.pre_exec(|| rustix::process::setsid().map(drop).map_err(io::Error::from));
+        command.pre_exec(move || {
+            // wherever the path to it leads by now
+            rustix::process::fchdir(&directory)?;
+            Ok(rustix::process::setsid().map(drop)?)
+        });
     }
     tokio::process::Command::from(command).spawn()
 }
@@ -229,12 +233,16 @@ impl Output {
 mod tests {
     use super::*;
 
+    fn root_at(path: &Path) -> Root {
+        Root::open(&path.canonicalize().unwrap()).unwrap()
+    }
+
     async fn ran_in(root: &Path, line: &str, limit: Duration) -> CommandOutput {
         let own = [("PATH", "/usr/local/bin:/usr/bin:/bin"), ("HOME", "/nowhere"), ("A_SECRET", "canary")]
             .map(|(name, value)| (name.into(), value.into()))
             .into();
         let command = Command { line: line.to_owned(), limit, keep: 1000, pass_env: Vec::new() };
-        run(root, &own, &command).await.unwrap()
+        run(&root_at(root), &own, &command).await.unwrap()
     }
 
     async fn ran(line: &str) -> CommandOutput {
@@ -294,11 +302,9 @@ mod tests {
     async fn a_command_with_nul_or_without_end_is_refused() {
         let command = |line: String| Command { line, limit: GRACE, keep: 9, pass_env: Vec::new() };
         for line in ["echo a\0b".to_owned(), format!("echo {}", "x".repeat(4_000_000))] {
-            let refused = run(Path::new("/"), &BTreeMap::new(), &command(line)).await;
+            let refused = run(&root_at(Path::new("/")), &BTreeMap::new(), &command(line)).await;
             assert!(matches!(refused, Err(Error::Refused(_))));
         }
-        let nowhere = run(Path::new("/nowhere/at/all"), &BTreeMap::new(), &command("true".to_owned())).await;
-        assert!(matches!(nowhere, Err(Error::Io { .. })));
     }
 
     #[tokio::test]

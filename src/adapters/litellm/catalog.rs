@@ -9,10 +9,13 @@ use std::collections::HashMap;
 use serde_json::Value;
 
 use super::json;
-use crate::domain::{
-    caps::Money,
-    model::{Prices, Route},
-    reasoning::Reasoning,
+use crate::{
+    domain::{
+        caps::Money,
+        model::{Prices, Route},
+        reasoning::Reasoning,
+    },
+    ports::llm,
 };
 
 /// Names that the proxy lists for keys of teams and that are no models.
@@ -28,6 +31,8 @@ pub struct Catalog {
     pub entries: Vec<Entry>,
     /// What a reader should know of the catalog as a whole.
     pub notes: Vec<String>,
+    /// Why what `/model/info` would tell is not known, where the proxy had trouble and may tell it a little later.
+    pub outage: Option<llm::Error>,
 }
 
 /// An alias.

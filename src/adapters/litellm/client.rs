@@ -32,7 +32,7 @@ use crate::{
         caps::Money,
         message::Reply,
         model::{Prices, Route},
-        upstream::Trouble,
+        upstream::{Reaction, Trouble},
     },
     ports::{
         BoxFuture,
@@ -42,8 +42,6 @@ use crate::{
 
 /// How long a connection may take to stand.
 const CONNECT: Duration = Duration::from_secs(30);
-/// How long a question for the catalog may take; a real proxy took 0.3 s for 876 kB.
-const CATALOG: Duration = Duration::from_mins(1);
 /// How long, and how much, of an error's body is read.
 const ERROR_BODY: (Duration, usize) = (Duration::from_secs(10), 256 << 10);
 
@@ -165,22 +163,25 @@ impl Proxy {
         &self.token
     }
 
-    /// What the proxy offers to this key. Only the two lists count; what is asked beside them may fail.
+    /// What the proxy offers to this key. Only the two lists count; what is asked beside them may fail. Each answer may
+    /// take so long.
     ///
     /// # Errors
     /// If neither list can be had: why not, from the one that every proxy has.
-    pub async fn catalog(&self) -> Result<Catalog, llm::Error> {
+    pub async fn catalog(&self, within: Duration) -> Result<Catalog, llm::Error> {
         let with_fallbacks = |kind: &str| format!("/v1/models?include_metadata=true&fallback_type={kind}");
         let (general, context, policy) =
             (with_fallbacks("general"), with_fallbacks("context_window"), with_fallbacks("content_policy"));
         let (info, models, general, context, policy) = tokio::join!(
-            self.get("/model/info"),
-            self.get("/v1/models"),
-            self.get(&general),
-            self.get(&context),
-            self.get(&policy)
+            self.get("/model/info", within),
+            self.get("/v1/models", within),
+            self.get(&general, within),
+            self.get(&context, within),
+            self.get(&policy, within)
         );
         let mut notes = Vec::new();
+        let may_pass = |error: &&llm::Error| error.trouble.reaction() == Reaction::Retry;
+        let outage = info.as_ref().err().filter(may_pass).cloned();
         let (info, models) = match (info, models) {
             (Err(_), Err(error)) => return Err(error),
             (info, models) => {
@@ -198,20 +199,23 @@ impl Proxy {
             catalog.add_fallbacks(&answer);
         }
         catalog.notes.extend(notes);
+        catalog.outage = outage;
         let prices = catalog.entries.iter().map(|entry| (entry.alias.clone(), entry.prices.clone())).collect();
         *self.known.write().unwrap_or_else(PoisonError::into_inner) = Known { backings: catalog.backings(), prices };
         Ok(catalog)
     }
 
-    async fn get(&self, path: &str) -> Result<Value, llm::Error> {
+    async fn get(&self, path: &str, within: Duration) -> Result<Value, llm::Error> {
         let url = self.address.at(path);
-        let answer = timeout(CATALOG, async {
+        let answer = timeout(within, async {
             let response = self.http.get(&url).send().await.map_err(|error| no_response(error, &url))?;
             let response = self.checked(response, &url).await?;
             let text = response.text().await.map_err(|error| no_response(error, &url))?;
             json::parse(&text).map_err(|_| unreadable(&text))
         });
-        let answer = answer.await.unwrap_or_else(|_| Err(failure(Trouble::Timeout, format!("{url}: no answer"))));
+        let answer = answer.await.unwrap_or_else(|_| {
+            Err(failure(Trouble::Timeout, format!("{url}: no answer within {} s", within.as_secs())))
+        });
         answer.map_err(|error| self.cleaned(error))
     }
 
@@ -250,7 +254,7 @@ impl Proxy {
         let answered = answered_by(&headers, &request.model, |id| {
             self.known.read().unwrap_or_else(PoisonError::into_inner).backings.get(id).cloned()
         });
-        if answered.fallback && !request.fallbacks {
+        if let Some(answered) = answered.as_ref().filter(|answered| answered.fallback && !request.fallbacks) {
             let message =
                 format!("{} ({}) answered in place of {}", answered.alias, answered.backing, request.model.alias);
             return Err(failure(Trouble::FallbackRefused, message));
@@ -262,10 +266,10 @@ impl Proxy {
         // a stream's headers leave before its cost is known and say 0 or nothing
         let told = header(&headers, "x-litellm-response-cost").and_then(|cost| cost.parse::<f64>().ok());
         reply.cost = reply.cost.or_else(|| told.filter(|cost| *cost > 0.0).and_then(Money::from_usd));
-        if reply.answered_by.fallback {
+        if let Some(who) = reply.answered_by.as_mut().filter(|who| who.fallback) {
             // the task knows the prices of the model that it asked, and no other's
             let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
-            reply.answered_by.prices = known.prices.get(&reply.answered_by.alias).cloned();
+            who.prices = known.prices.get(&who.alias).cloned();
         }
         Ok(reply)
     }

@@ -6,8 +6,9 @@
 //! `{"detail": …}` and plain text. Texts quote the request and name other model groups: patterns look only at what
 //! stands before that.
 
-use std::{path::PathBuf, time::Duration};
+use std::{path::PathBuf, sync::LazyLock, time::Duration};
 
+use regex::Regex;
 use reqwest::header::HeaderMap;
 use serde_json::Value;
 
@@ -98,7 +99,9 @@ pub(super) fn from_response(status: u16, headers: &HeaderMap, body: &str, url: &
     let told = match readable(&wire.text) {
         text if text.is_empty() => format!("HTTP {status} at {url}, without a word"),
         text if is_vendors_key(status, &wire) => {
-            format!("HTTP {status}: the vendor refuses the proxy's own credentials: {text}")
+            format!(
+                "HTTP {status}: the vendor refuses the proxy's own key, which the proxy's operator must renew: {text}"
+            )
         }
         text if trouble == Trouble::BudgetGone => format!("HTTP {status}: {}: {text}", budget::used_up(&text)),
         text => format!("HTTP {status}: {text}"),
@@ -169,7 +172,7 @@ const OVERFLOW: [&str; 14] = [
 ];
 
 /// Budgets: the proxy's of provider and deployment, then `OpenAI`'s and Anthropic's.
-const BUDGET: [&str; 7] = [
+const BUDGET: [&str; 10] = [
     "crossed budget:",
     "budget has been exceeded!",
     "exceededbudget:",
@@ -177,6 +180,9 @@ const BUDGET: [&str; 7] = [
     "insufficient_quota",
     "exceeded your current quota",
     "credit balance is too low",
+    "billing_hard_limit_reached",
+    "insufficient balance",
+    "insufficient credit",
 ];
 
 const POLICY: [&str; 5] = [
@@ -214,14 +220,19 @@ pub(super) fn classify(status: u16, kind: &str, text: &str) -> Trouble {
     let text = own_words(text).to_lowercase();
     let says = |patterns: &[&str]| patterns.iter().any(|pattern| text.contains(pattern));
     // What no status settles: budgets came as 400, 422 and 429, by version.
-    if kind == "budget_exceeded" || kind == "insufficient_quota" || says(&BUDGET) {
+    let budget = ["budget_exceeded", "insufficient_quota", "billing_hard_limit_reached"];
+    if status == 402 || budget.contains(&kind) || says(&BUDGET) || is_used_up(&text) {
         return Trouble::BudgetGone;
     }
     match status {
         429 => Trouble::RateLimited,
         401 if kind.ends_with("model_access_denied") => Trouble::ModelDenied,
-        // the proxy's own key at the vendor is bad: nothing that a person here can set
-        401 if kind == "authentication_error" || text.contains("litellm.authenticationerror") => Trouble::Overloaded,
+        // nothing that a person here can set, and nothing that waiting mends
+        401 if kind == "authentication_error" || text.contains("litellm.authenticationerror") => {
+            Trouble::VendorKeyRefused
+        }
+        // a pause can be taken back, a discard cannot: where it may be about money the task rests
+        403 if sounds_of_money(&text) => Trouble::BudgetGone,
         // the key's models, or the proxy's account at the vendor: as little the task's fault as an unknown model
         403 if kind.ends_with("access_denied") || kind == "permission_error" || text.contains("model") => {
             Trouble::ModelDenied
@@ -230,7 +241,7 @@ pub(super) fn classify(status: u16, kind: &str, text: &str) -> Trouble {
         _ if kind == "no_db_connection" => Trouble::KeyRefused,
         // some vendors' overflow arrives as 500
         _ if status == 413 || says(&OVERFLOW) => Trouble::ContextOverflow,
-        408 => Trouble::Overloaded,
+        408 | 409 => Trouble::Overloaded,
         404 if says(&NO_TOOLS) => Trouble::ToolsUnsupported,
         404 => Trouble::ModelUnknown,
         400..=499 => {
@@ -242,12 +253,36 @@ pub(super) fn classify(status: u16, kind: &str, text: &str) -> Trouble {
                 Trouble::ToolsUnsupported
             } else if says(&["tool_choice", "tool choice"]) && says(&NO_TOOL_CHOICE) {
                 Trouble::ToolChoiceUnsupported
+            } else if sounds_of_money(&text) {
+                Trouble::BudgetGone
             } else {
                 Trouble::BadRequest
             }
         }
+        // llama.cpp's server, started without its templates for tools
+        _ if says(&["--jinja flag"]) => Trouble::ServerSetUp,
+        // what the vendors' client libraries in the proxy say where they reach nobody
+        _ if text.trim_end().ends_with("connection error.") => Trouble::Unreachable,
         _ => Trouble::Overloaded,
     }
+}
+
+/// Words that an error of the request itself does not use; a budget of thinking is no money.
+fn sounds_of_money(text: &str) -> bool {
+    static PATTERN: LazyLock<Option<Regex>> =
+        LazyLock::new(|| Regex::new(r"\b(billing|budget|payment|balance|credits?|spending limit|quota)\b").ok());
+    let text = text.replace("thinking budget", "").replace("reasoning budget", "");
+    PATTERN.as_ref().is_some_and(|pattern| pattern.is_match(&text))
+}
+
+/// "Your monthly budget is exhausted", in whatever words between.
+fn is_used_up(text: &str) -> bool {
+    static PATTERN: LazyLock<Option<Regex>> = LazyLock::new(|| {
+        let (what, how) =
+            ("budget|credits?|balance|spend(ing)? limit|billing limit", "exceeded|exhausted|used up|depleted");
+        Regex::new(&format!(r"\b({what})\b[^.!?\n]{{0,80}}\b({how})\b|\b({how})\b[^.!?\n]{{0,40}}\b({what})\b")).ok()
+    });
+    PATTERN.as_ref().is_some_and(|pattern| pattern.is_match(text))
 }
 
 /// The text before the proxy quotes the request or explains its fallbacks.
@@ -363,6 +398,28 @@ mod tests {
             (401, "", "", Trouble::KeyRefused),
             (418, "", "", Trouble::BadRequest),
             (529, "overloaded_error", "Overloaded", Trouble::Overloaded),
+            (402, "", "Payment Required", Trouble::BudgetGone),
+            (402, "", "", Trouble::BudgetGone),
+            (400, "billing_hard_limit_reached", "no", Trouble::BudgetGone),
+            (400, "", "Insufficient Balance", Trouble::BudgetGone),
+            (403, "", "Your monthly budget is exhausted for this model", Trouble::BudgetGone),
+            (403, "", "Your account balance does not allow this model", Trouble::BudgetGone),
+            (400, "", "please update your billing details", Trouble::BudgetGone),
+            (429, "", "Your team has exceeded its monthly budget", Trouble::BudgetGone),
+            (429, "", "Quota for requests per minute: slow down", Trouble::RateLimited),
+            (400, "", "`max_tokens` must be greater than `thinking.budget_tokens`", Trouble::BadRequest),
+            (400, "", "the thinking budget must be at least 1024", Trouble::BadRequest),
+            (
+                429,
+                "",
+                "Quota exceeded for quota metric 'requests' and limit 'requests per minute'",
+                Trouble::RateLimited,
+            ),
+            (400, "", "temperature must be between 0 and 2", Trouble::BadRequest),
+            (401, "authentication_error", "litellm.AuthenticationError: invalid x-api-key", Trouble::VendorKeyRefused),
+            (409, "", "Conflict", Trouble::Overloaded),
+            (500, "", "litellm.APIError: tools param requires --jinja flag", Trouble::ServerSetUp),
+            (500, "", "litellm.InternalServerError: OpenAIException - Connection error.", Trouble::Unreachable),
         ] {
             assert_eq!(classify(status, kind, text), wanted, "{text}");
         }

@@ -182,6 +182,8 @@ fn after(content: bool, error: Error) -> Error {
         | Trouble::Cut
         | Trouble::BudgetGone
         | Trouble::KeyRefused
+        | Trouble::VendorKeyRefused
+        | Trouble::ServerSetUp
         | Trouble::ModelDenied
         | Trouble::ModelUnknown
         | Trouble::ContextOverflow
@@ -236,8 +238,8 @@ mod tests {
         empty(Route::Normalized)
     }
 
-    fn answered_by() -> AnsweredBy {
-        AnsweredBy { alias: "alias".to_owned(), backing: "backing".to_owned(), fallback: false, prices: None }
+    fn answered_by() -> Option<AnsweredBy> {
+        Some(AnsweredBy { alias: "alias".to_owned(), backing: "backing".to_owned(), fallback: false, prices: None })
     }
 
     async fn in_chunks<A: Assembly>(body: &[u8], size: usize, assembly: A) -> Result<Reply, Error> {
@@ -355,7 +357,7 @@ mod tests {
     async fn what_is_not_whole_is_cut_and_what_is_no_reply_is_overload() {
         let text = r#"{"delta":{"content":"Hello"}}"#;
         let end = r#"{"delta":{},"finish_reason":"stop"}"#;
-        let call = r#"{"index":0,"id":"a","function":{"name":"one","arguments":"{}"}}"#;
+        let call = r#"{"index":0,"id":"a","function":{"name":"one","arguments":"{\"x\":1}"}}"#;
         let counted = |details: &str| {
             let usage = format!(r#"{{"prompt_tokens":9,"completion_tokens":5,{details}}}"#);
             format!("data: {{\"choices\":[],\"usage\":{usage}}}\n\ndata: [DONE]")
@@ -367,13 +369,16 @@ mod tests {
             (choices(&[text, end]).replace("data: [DONE]\n\n", ""), Trouble::Cut),
             (choices(&[text]), Trouble::Cut),
             (choices(&[text, end]) + "never read", Trouble::Stopped), // whole
-            // whole calls under a stop: a server's own word, unless the proxy has counted the tokens
+            // whole calls under a stop, whoever has counted the tokens
             (fragments(&[call], "stop"), Trouble::Stopped),
             (fragments(&[call], "stop").replace("data: [DONE]", &told), Trouble::Stopped),
-            (fragments(&[call], "stop").replace("data: [DONE]", &estimated), Trouble::Cut),
+            (fragments(&[call], "stop").replace("data: [DONE]", &estimated), Trouble::Stopped),
+            (fragments(&[call], "end_turn"), Trouble::Stopped),
             (fragments(&[call], "tool_calls").replace("data: [DONE]", &estimated), Trouble::Stopped),
-            (fragments(&[&call.replace("{}", "")], "stop"), Trouble::Cut),
-            (fragments(&[&call.replace("{}", "[1]")], "stop"), Trouble::Cut),
+            (fragments(&[&call.replace(r#"{\"x\":1}"#, "")], "stop"), Trouble::Cut),
+            (fragments(&[&call.replace(r#"{\"x\":1}"#, "{}")], "stop"), Trouble::Cut),
+            (fragments(&[&call.replace(r#"{\"x\":1}"#, "[1]")], "stop"), Trouble::Cut),
+            (fragments(&[&call.replace(r#"1}"#, "1")], "eos"), Trouble::Cut),
             (choices(&[text, r#"{"delta":{},"finish_reason":"error"}"#]), Trouble::Cut),
             (format!("data: {{\"choices\":[{text}]}}\n\ndata: {{\"choi"), Trouble::Cut),
             (String::new(), Trouble::Overloaded),

@@ -93,8 +93,11 @@ impl Asked<'_> {
 
     /// The files were brought; by a fast-forward, or uncommitted.
     fn after_files(&self, plan: &CommitId) -> Result<Step, Error> {
-        let files = self.checkout.plan_files(plan)?;
         let before = self.before(plan)?;
+        if !self.checkout.is_kept(plan)? || !self.checkout.is_kept(&before)? {
+            return self.fresh(false);
+        }
+        let files = self.checkout.plan_files(plan)?;
         let same_line = self.checkout.goes_on_from(self.task.id, &before)?;
         if !files.undone.is_empty() || files.brought.is_empty() || !same_line || self.checkout.holds(&self.head)? {
             return self.fresh(false);
@@ -104,6 +107,9 @@ impl Asked<'_> {
 
     /// The files were brought, and their commit is still to be made.
     fn before_commit(&self, plan: CommitId, of: CommitId, manner: Manner) -> Result<Step, Error> {
+        if !self.checkout.is_kept(&plan)? {
+            return self.replay();
+        }
         let files = self.checkout.plan_files(&plan)?;
         if files.undone.is_empty() {
             if !self.checkout.is_plan_committed(&plan)? {

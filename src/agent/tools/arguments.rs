@@ -2,8 +2,8 @@
 //!
 //! Taken, because it means only one thing: nothing, white space or `null` for no arguments; an object that was encoded
 //! twice; `null` and `""` for an optional argument that is left out; `"12"` and `12.0` for 12; `"true"` for true; 12 for
-//! `"12"`. Everything else is told, all at once, by field and expected type. `succeeded` of `hand_back` is never fitted:
-//! whether work succeeded must not be a guess.
+//! `"12"`. Everything else is told, all at once, by field and expected type. Nothing of `hand_back` is fitted: whether work
+//! succeeded must not be a guess, and a number is no note.
 
 use serde_json::{Map, Number, Value};
 
@@ -54,7 +54,7 @@ pub(super) fn fitted(
                 wrong.push(format!("`{name}` is blank: expected {expected}"));
             }
             value => {
-                let strict = tool == ToolName::HandBack && field["type"] == "boolean";
+                let strict = tool == ToolName::HandBack;
                 match fit(&value, field, strict) {
                     Some(value) => {
                         right.insert(name.to_owned(), value);
@@ -72,7 +72,7 @@ pub(super) fn fitted(
 fn fit(value: &Value, field: &Value, strict: bool) -> Option<Value> {
     match (field["type"].as_str()?, value) {
         ("string", Value::String(_)) | ("boolean", Value::Bool(_)) => Some(value.clone()),
-        ("string", Value::Number(number)) => Some(Value::String(number.to_string())),
+        ("string", Value::Number(number)) if !strict => Some(Value::String(number.to_string())),
         ("boolean", Value::String(text)) if !strict => match text.trim().to_ascii_lowercase().as_str() {
             "true" => Some(Value::Bool(true)),
             "false" => Some(Value::Bool(false)),

@@ -23,7 +23,7 @@ const LONG: Duration = Duration::from_secs(10);
 #[derive(Clone, PartialEq, Eq, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RunCommand {
-    /// The command line, e.g. `cargo test --lib 2>&1 | tail -50`.
+    /// The command line, e.g. `ls`.
     #[schemars(length(min = 1))]
     pub command: String,
     /// End it after this many seconds, if that is sooner than the limit of the project.

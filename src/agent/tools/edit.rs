@@ -14,6 +14,10 @@ pub(super) const DESCRIPTION: &str = "Replace an exact text in a file. `old` mus
 
 /// Lines named at most.
 const NAMED: usize = 20;
+/// Lines that the answer shows at most.
+const SHOWN: usize = 12;
+/// Characters that it shows of a line.
+const SHOWN_OF_A_LINE: usize = 200;
 
 /// Replaces a text in a file.
 #[derive(Clone, PartialEq, Eq, Debug, Deserialize, JsonSchema)]
@@ -52,7 +56,7 @@ pub(super) fn bytes(edit: &EditFile, current: Option<&FileBytes>) -> Result<(Vec
     }
     // carriage returns in `old` are meant if they are found; else line endings are the file's affair
     if old.contains('\r') && memchr::memmem::find(bytes, old.as_bytes()).is_some() {
-        let places = places(edit, bytes, old.as_bytes())?;
+        let places = places(edit, bytes, old.as_bytes(), new.as_bytes())?;
         return Ok(replaced(edit, bytes, bytes, &places, |at| (at..at + old.len(), new.as_bytes().to_vec())));
     }
     let flat = Flat::of(bytes);
@@ -63,7 +67,7 @@ pub(super) fn bytes(edit: &EditFile, current: Option<&FileBytes>) -> Result<(Vec
             "`old` and `new` differ only in their line endings, and `old` is not in the file as it is.".to_owned()
         );
     }
-    let places = places(edit, flat.text(), old)?;
+    let places = places(edit, flat.text(), old, new)?;
     // only what differs is written, so that the line endings around it stay
     let before = old.iter().zip(new).take_while(|(a, b)| a == b).count();
     let after = old[before..].iter().rev().zip(new[before..].iter().rev()).take_while(|(a, b)| a == b).count();
@@ -73,13 +77,31 @@ pub(super) fn bytes(edit: &EditFile, current: Option<&FileBytes>) -> Result<(Vec
     }))
 }
 
+/// Where `new` is, if each place of `old` is within a `new` that is there already: an edit that was made before.
+fn made_already(text: &[u8], places: &[usize], old: &[u8], new: &[u8]) -> Option<usize> {
+    let within = memchr::memmem::find(new, old).filter(|_| new.len() > old.len())?;
+    let made = |place: &usize| {
+        let begin = place.checked_sub(within)?;
+        text.get(begin..begin + new.len()).filter(|there| *there == new).map(|_| begin)
+    };
+    let begins: Option<Vec<usize>> = places.iter().map(made).collect();
+    begins?.first().copied()
+}
+
 /// Where `old` is in `text`: once, or as often as `replace_all` allows.
-fn places(edit: &EditFile, text: &[u8], old: &[u8]) -> Result<Vec<usize>, String> {
+fn places(edit: &EditFile, text: &[u8], old: &[u8], new: &[u8]) -> Result<Vec<usize>, String> {
     let path = &edit.path;
     let places: Vec<usize> = memchr::memmem::find_iter(text, old).collect();
     let Some(&first) = places.first() else {
         return Err(format!("`old` is not in {path}. {}", nearest::place(text, old)));
     };
+    if let Some(made) = made_already(text, &places, old, new) {
+        return Err(format!(
+            "Nothing was written: {path} holds `new` already, at {}, and `old` is only a part of it. This edit has been \
+             made; go on with the next step.",
+            lines(text, &[made])
+        ));
+    }
     if edit.replace_all.unwrap_or(false) {
         return Ok(places);
     }
@@ -116,7 +138,23 @@ fn replaced(
     }
     out.extend_from_slice(&bytes[copied..]);
     let count = if places.len() == 1 { "1 place".to_owned() } else { format!("{} places", places.len()) };
-    (out, format!("edited {}: {count}, at {}", edit.path, lines(text, places)))
+    let first = places.first().map_or(0, |place| memchr::memchr_iter(b'\n', &text[..*place]).count());
+    let shown = after(&out, first, edit.new.lines().count().max(1));
+    (out, format!("edited {}: {count}, at {}\n{shown}", edit.path, lines(text, places)))
+}
+
+/// The lines of the first place as they are now, with one around it, as `read_file` shows them.
+fn after(bytes: &[u8], first: usize, changed: usize) -> String {
+    // after the last newline there is no line
+    let bytes = bytes.strip_suffix(b"\n").unwrap_or(bytes);
+    let begin = first.saturating_sub(1);
+    let most = (changed + 2).min(SHOWN);
+    let lines = bytes.split(|byte| *byte == b'\n').enumerate().skip(begin).take(most + usize::from(first > begin) - 1);
+    let line = |(number, line): (usize, &[u8])| {
+        let text = String::from_utf8_lossy(line.strip_suffix(b"\r").unwrap_or(line));
+        format!("{}\t{}", number + 1, text.chars().take(SHOWN_OF_A_LINE).collect::<String>())
+    };
+    lines.map(line).collect::<Vec<_>>().join("\n")
 }
 
 /// `line 3`, `lines 3, 7 and 9`, by places.
@@ -168,7 +206,7 @@ mod tests {
         let (bytes, answer) =
             edit(b"first\r\nTWO\r\nlast\r\n", "first\nTWO\n", "first\nTWO\nINSERTED\n", false).unwrap();
         assert_eq!(bytes, b"first\r\nTWO\r\nINSERTED\r\nlast\r\n");
-        assert_eq!(answer, "edited f: 1 place, at line 1");
+        assert_eq!(answer, "edited f: 1 place, at line 1\n1\tfirst\n2\tTWO\n3\tINSERTED\n4\tlast");
         let mixed = b"a\nb\r\nc\nd\r\n";
         assert_eq!(edit(mixed, "a\nb\nc\nd\n", "a\nB\nc\nD\n", false).unwrap().0, b"a\nB\r\nc\nD\r\n");
         assert_eq!(edit(mixed, "b\nc\n", "", false).unwrap().0, b"a\nd\r\n");
@@ -186,9 +224,21 @@ mod tests {
         assert!(edit(b"aaa", "aa", "b", false).unwrap_err().contains("2 times"));
         let (bytes, answer) = edit(python, "    return 1", "    return 2", true).unwrap();
         assert_eq!(bytes, b"def a():\n    return 2\n\ndef b():\n    return 2\n");
-        assert_eq!(answer, "edited f: 2 places, at lines 2 and 5");
+        assert_eq!(answer, "edited f: 2 places, at lines 2 and 5\n1\tdef a():\n2\t    return 2\n3\t");
         let once = edit(python, "def b():\n    return 1", "def b():\n    return 2", false).unwrap().0;
         assert_eq!(once, b"def a():\n    return 1\n\ndef b():\n    return 2\n");
+    }
+
+    #[test]
+    fn an_edit_that_was_made_before_is_not_made_again() {
+        let text = b"import os\nimport sys\nx = 1\n";
+        let refused = edit(text, "import os", "import os\nimport sys", false).unwrap_err();
+        assert!(refused.contains("already, at line 1"), "{refused}");
+        assert!(edit(text, "import os", "import os\nimport sys", true).is_err());
+        // only inside: elsewhere it is meant
+        let twice = b"import os\nimport sys\n\nimport os\n";
+        assert!(edit(twice, "import os", "import os\nimport sys", true).is_ok());
+        assert!(edit(b"a\n", "a", "aa", false).is_ok() && edit(b"aa\n", "aa", "aaa", false).is_ok());
     }
 
     #[test]

@@ -16,9 +16,9 @@ const MOST: usize = 1000;
 #[derive(Clone, PartialEq, Eq, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ListFiles {
-    /// Only paths that match, e.g. `*.rs` (at any depth) or `src/**/*.rs` (from the root of the project).
+    /// Only paths that match, e.g. `*.md` (at any depth) or `docs/**/*.md` (from the root of the project).
     pub glob: Option<String>,
-    /// Only files under this directory, e.g. `src`.
+    /// Only files under this directory, e.g. `docs`.
     pub under: Option<String>,
 }
 

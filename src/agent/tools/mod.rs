@@ -14,7 +14,6 @@ mod hand_back;
 mod list;
 mod nearest;
 mod planned;
-mod prose;
 mod read;
 mod search;
 mod write;
@@ -30,7 +29,6 @@ pub use self::{
     hand_back::HandBack,
     list::ListFiles,
     planned::{Known, PlannedEdit, edited_path, plan_edit},
-    prose::written_call,
     read::ReadFile,
     search::Search,
     write::WriteFile,
@@ -141,7 +139,7 @@ pub fn parse(call: &Call, offered: &[OfferedTool]) -> Result<Tool, Refusal> {
         let names: Vec<&str> = offered.iter().map(|tool| tool.name.as_str()).collect();
         let written: String = written.chars().take(64).collect();
         return Err(Refusal::Unoffered(format!(
-            "There is no tool named `{written}`. The tools are: {}. Call one of them by its exact name.",
+            "There is no tool named `{written}`. Call one of these by its exact name: {}.",
             names.join(", ")
         )));
     };

@@ -32,7 +32,7 @@ const SAMPLE: usize = 8192;
 #[derive(Clone, PartialEq, Eq, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ReadFile {
-    /// The file, relative to the root of the project, e.g. `src/main.rs`.
+    /// The file, relative to the root of the project, e.g. `README.md`.
     #[schemars(length(min = 1))]
     pub path: String,
     /// The first line to show, from 1. Default: 1.
@@ -57,18 +57,20 @@ pub(super) async fn look(read: &ReadFile, host: &dyn Host, rules: &FileRules) ->
         FileKind::Other => return Err(Error::Refused(format!("{path} is not a regular file"))),
     }
     let file = host.read(&resolved.path, REACH).await?;
-    let content = shown(read, &file).map_err(Error::Refused)?;
-    Ok(Looked { status: ResultStatus::Done, content, seen: Some(Seen { path: resolved.path, hash: file.hash }) })
+    let (content, whole) = shown(read, &file).map_err(Error::Refused)?;
+    // a part of a file licenses nobody to replace the rest
+    let seen = whole.then_some(Seen { path: resolved.path, hash: file.hash });
+    Ok(Looked { status: ResultStatus::Done, content, seen })
 }
 
-/// What the model is shown of a file, or why the range cannot be shown.
-fn shown(read: &ReadFile, file: &FileBytes) -> Result<String, String> {
+/// What the model is shown of a file, and whether that is all of it; or why the range cannot be shown.
+fn shown(read: &ReadFile, file: &FileBytes) -> Result<(String, bool), String> {
     let path = &read.path;
     if let Some(kind) = not_text(&file.bytes) {
-        return Ok(format!("[{path} is {kind}, {} bytes; it is not shown]", file.size));
+        return Ok((format!("[{path} is {kind}, {} bytes; it is not shown]", file.size), false));
     }
     if file.bytes.is_empty() {
-        return Ok(format!("[{path} is empty]"));
+        return Ok((format!("[{path} is empty]"), true));
     }
     let text = file.bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&file.bytes);
     let mut lines: Vec<&[u8]> = text.split(|byte| *byte == b'\n').collect();
@@ -87,7 +89,7 @@ fn shown(read: &ReadFile, file: &FileBytes) -> Result<String, String> {
         return Err(format!("`start_line` {first} is behind `end_line` {last}"));
     }
 
-    let mut content = String::new();
+    let (mut content, mut cuts) = (String::new(), false);
     let mut next = first;
     for line in lines.iter().take(last).skip(first - 1).take(LINES) {
         let line = String::from_utf8_lossy(line.strip_suffix(b"\r").unwrap_or(line)).replace('\0', "\u{fffd}");
@@ -98,6 +100,7 @@ fn shown(read: &ReadFile, file: &FileBytes) -> Result<String, String> {
         }
         let _ = write!(content, "{next}\t{cut}");
         if length > LINE {
+            cuts = true;
             let _ = write!(content, " [... {} characters more]", length - LINE);
         }
         content.push('\n');
@@ -127,7 +130,8 @@ fn shown(read: &ReadFile, file: &FileBytes) -> Result<String, String> {
     if lines.len() > 1 && lines.iter().take(total - 1).all(|line| line.ends_with(b"\r")) {
         content.push_str("[line endings: CRLF; write_file and edit_file keep them]\n");
     }
-    Ok(content)
+    let all = whole && !cuts && (first, next) == (1, total + 1);
+    Ok((content, all))
 }
 
 /// Not UTF-8, a character that was cut at the end aside.
@@ -137,7 +141,7 @@ fn not_utf8(text: &[u8]) -> bool {
 
 /// What a file is, if it is not text for a reader. A few control bytes do not make a text binary; in what is not UTF-8
 /// either, far fewer do.
-fn not_text(bytes: &[u8]) -> Option<&'static str> {
+pub(super) fn not_text(bytes: &[u8]) -> Option<&'static str> {
     if bytes.starts_with(b"\xff\xfe") || bytes.starts_with(b"\xfe\xff") {
         return Some("UTF-16 text, which only run_command (iconv) can read");
     }
@@ -159,7 +163,7 @@ mod tests {
 
     fn read(bytes: &[u8], start_line: Option<u64>, end_line: Option<u64>) -> Result<String, String> {
         let file = FileBytes { bytes: bytes.to_vec(), size: bytes.len() as u64, hash: Hash::of(bytes) };
-        shown(&range(start_line, end_line), &file)
+        shown(&range(start_line, end_line), &file).map(|(content, _)| content)
     }
 
     fn all(bytes: &[u8]) -> String {
@@ -207,7 +211,7 @@ mod tests {
     #[test]
     fn a_file_beyond_reach_says_so_and_shows_no_half_line() {
         let file = FileBytes { bytes: b"a\nb\nha".to_vec(), size: 1 << 40, hash: Hash::of(b"") };
-        let content = shown(&range(None, None), &file).unwrap();
-        assert!(content.starts_with("1\ta\n2\tb\n[the file has 1099511627776 bytes"), "{content}");
+        let (content, whole) = shown(&range(None, None), &file).unwrap();
+        assert!(!whole && content.starts_with("1\ta\n2\tb\n[the file has 1099511627776 bytes"), "{content}");
     }
 }

@@ -24,7 +24,7 @@ pub struct Search {
     /// `.`, `(`, `[`, `{`, `*`, `+`, `?` and `|` to find them as they are.
     #[schemars(length(min = 1))]
     pub pattern: String,
-    /// Only in paths that match, e.g. `*.rs` (at any depth) or `src/**/*.rs` (from the root of the project).
+    /// Only in paths that match, e.g. `*.md` (at any depth) or `docs/**/*.md` (from the root of the project).
     pub glob: Option<String>,
     /// Only under this directory, or in this file.
     pub under: Option<String>,

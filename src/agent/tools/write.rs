@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use super::read::not_text;
 use crate::{domain::id::Hash, ports::host::FileBytes};
 
 pub(super) const DESCRIPTION: &str = "Write a whole file: make a new one, or replace all of an existing one, which you \
@@ -35,10 +36,14 @@ pub(super) fn bytes(
         let answer = format!("made {path} ({} bytes)", bytes.len());
         return Ok((bytes, answer));
     };
+    if let Some(kind) = not_text(&current.bytes) {
+        return Err(format!("{path} is {kind}, and was not shown to you: written whole, its content would be lost."));
+    }
     match known {
         None => {
             return Err(format!(
-                "{path} exists and you have not read it. Read it first; then write it, or change a part with edit_file."
+                "{path} exists and you have not read all of it. Change a part with edit_file; or read it whole first, then \
+                 write it."
             ));
         }
         Some(known) if *known != current.hash => {

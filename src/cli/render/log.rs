@@ -172,6 +172,7 @@ impl Teller {
             | EventKind::RepositoryChanged { .. }
             | EventKind::UncommittableMade { .. }
             | EventKind::KeptAside { .. }
+            | EventKind::LocksRemoved { .. }
             | EventKind::LeftOut { .. }
             | EventKind::Recovered { .. } => {
                 let lines = story::lines(event).iter().map(|line| plain(line)).collect();

@@ -19,7 +19,11 @@ pub mod story;
 mod table;
 pub mod tidy;
 
-use std::io::{IsTerminal as _, Write as _};
+use std::{
+    io::{IsTerminal as _, Write as _},
+    sync::OnceLock,
+    time::Duration,
+};
 
 use anstream::{AutoStream, ColorChoice};
 
@@ -61,18 +65,50 @@ pub fn data(manner: Manner, line: &str) {
     let _ = try_data(manner, line);
 }
 
-/// Writes a line of data, where there is nothing to do if nobody reads it.
+/// Does something that may take its time, and says so where it does.
+pub async fn while_waiting<T>(manner: Manner, words: &str, work: impl Future<Output = T>) -> T {
+    tokio::pin!(work);
+    tokio::select! {
+        done = &mut work => return done,
+        () = tokio::time::sleep(Duration::from_secs(2)) => say(manner, words),
+    }
+    work.await
+}
+
+/// Writes a line of data. A reader that went away is no failure; any other is remembered for [`output_failure`].
 pub fn try_data(manner: Manner, line: &str) -> std::io::Result<()> {
     let mut out = AutoStream::new(std::io::stdout(), manner.color);
-    writeln!(out, "{line}")?;
-    out.flush()
+    noted(writeln!(out, "{line}").and_then(|()| out.flush()))
+}
+
+/// The first failure to write to standard output, if there was one.
+static FAILED: OnceLock<String> = OnceLock::new();
+
+/// Remembers that standard output could not be written: whoever reads it has less than was said.
+fn noted(written: std::io::Result<()>) -> std::io::Result<()> {
+    if let Err(error) = &written
+        && error.kind() != std::io::ErrorKind::BrokenPipe
+    {
+        let _ = FAILED.set(error.to_string()); // the first one tells enough
+    }
+    written
+}
+
+/// The exit status of a command that came to `status`: that its output could not be written is told, and no success.
+#[must_use]
+pub fn status_of_output(status: u8, written: std::io::Result<()>) -> u8 {
+    let _ = noted(written);
+    let Some(error) = FAILED.get() else { return status };
+    let line =
+        format!("error: the output could not be written to stdout: {error}\n  try: write it to where there is room");
+    let _ = writeln!(std::io::stderr(), "{line}");
+    if status == 0 { 1 } else { status }
 }
 
 /// Writes a line of data after which no other comes: whoever else would write waits for the process to end.
 pub fn last_data(line: &str) {
     let mut out = std::io::stdout().lock();
-    let _ = writeln!(out, "{line}");
-    let _ = out.flush();
+    let _ = noted(writeln!(out, "{line}").and_then(|()| out.flush()));
     std::mem::forget(out);
 }
 
@@ -86,8 +122,7 @@ pub fn say(manner: Manner, line: &str) {
 /// Writes data as it is.
 pub fn bytes(content: &[u8]) {
     let mut out = std::io::stdout();
-    let _ = out.write_all(content);
-    let _ = out.flush();
+    let _ = noted(out.write_all(content).and_then(|()| out.flush()));
 }
 
 /// Shows an error: as lines for a person, and with `--json` as an object beside the results.

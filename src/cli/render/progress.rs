@@ -203,6 +203,7 @@ fn told(event: &Event) -> Vec<String> {
         | EventKind::RepositoryChanged { .. }
         | EventKind::UncommittableMade { .. }
         | EventKind::KeptAside { .. }
+        | EventKind::LocksRemoved { .. }
         | EventKind::LeftOut { .. }
         | EventKind::Recovered { .. } => story::lines(event),
         EventKind::TaskStarted(_)

@@ -113,6 +113,7 @@ impl Status {
             | EventKind::RepositoryChanged { .. }
             | EventKind::UncommittableMade { .. }
             | EventKind::KeptAside { .. }
+            | EventKind::LocksRemoved { .. }
             | EventKind::LeftOut { .. }
             | EventKind::Recovered { .. } => {}
         }

@@ -44,8 +44,9 @@ pub fn lines(event: &Event) -> Vec<String> {
             let then = asking_again(*retry_in_ms);
             vec![format!("no reply: {trouble}: {}{then}", first_line(message, 240))]
         }
-        EventKind::RequestWithheld { estimated_input } => {
-            vec![format!("no room for the next request of about {} tokens", grouped(*estimated_input))]
+        EventKind::RequestWithheld { cap, estimated_input } => {
+            let of = grouped(*estimated_input);
+            vec![format!("the {cap} cap leaves no room for the next request of about {of} tokens of input")]
         }
         EventKind::ContextEvicted { through_turn } => {
             vec![format!("the window is full: the results of turns 1 to {through_turn} are left out from now on")]
@@ -127,6 +128,9 @@ pub fn lines(event: &Event) -> Vec<String> {
         EventKind::KeptAside { paths, place } => {
             vec![format!("no commit can hold {}; it is kept in {place}", paths.join(", "))]
         }
+        EventKind::LocksRemoved { locks } => {
+            vec![format!("removed lock files that killed processes of this task had left: {}", locks.join(", "))]
+        }
         EventKind::LeftOut { paths } => {
             vec![left_out(paths)]
         }
@@ -158,8 +162,8 @@ pub fn remarks(reply: &Reply) -> Vec<String> {
         Stop::Declined(text) => vec![format!("the model declined: {}", first_line(text, 200))],
         Stop::Calls | Stop::End => Vec::new(),
     };
-    if reply.answered_by.fallback {
-        lines.push(format!("answered by {} ({}) instead", reply.answered_by.alias, reply.answered_by.backing));
+    if let Some(who) = reply.fallback() {
+        lines.push(format!("answered by {} ({}) instead", who.alias, who.backing));
     }
     lines
 }

@@ -31,8 +31,13 @@ pub(super) fn look(catalog: &Catalog, settings: &Settings, checks: &mut Vec<Chec
                 declared(role, &model, catalog, settings, checks);
             }
             Err(bad) => {
-                let verdict = if needed { Verdict::BadConfiguration } else { Verdict::Warning };
-                checks.push(super::bad(role.as_str(), verdict, &Error::Roles(vec![bad])));
+                let error = proxy::unusable(catalog, settings, bad);
+                let verdict = match &error {
+                    _ if !needed => Verdict::Warning,
+                    Error::Catalog { source, .. } => super::blame(source.trouble),
+                    _ => Verdict::BadConfiguration,
+                };
+                checks.push(super::bad(role.as_str(), verdict, &error));
             }
         }
     }

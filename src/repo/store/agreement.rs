@@ -12,7 +12,7 @@ use super::library::{Library, read};
 use crate::repo::{
     Environment, Error,
     configuration::{Configuration, PersonalFile},
-    git::config_home,
+    environment::config_home,
 };
 
 /// What a configuration says of the file system, and which value makes it an odd one.

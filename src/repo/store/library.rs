@@ -104,6 +104,62 @@ impl Library {
         index.add(&entry(path, &found, mode, id)).map_err(read(what()))?;
         Ok(true)
     }
+
+    /// Stages into an index, none for the repository's own, and gives its tree.
+    fn stage_into(
+        &self,
+        git: &Git,
+        root: &Path,
+        own: Option<&Path>,
+        changed: &[PathBuf],
+        gone: &[PathBuf],
+    ) -> Result<String, Error> {
+        let staging = Staging { git, root, index: own };
+        let repository = self.open()?;
+        let odd = is_odd_file_system(&repository).map_err(read("read the configuration"))?;
+        // git syncs many objects together
+        let (in_process, mut left) =
+            if odd || changed.len() > MANY { (&[][..], changed.to_vec()) } else { (changed, Vec::new()) };
+        let mut written = BTreeSet::new();
+        let opened = own.map_or_else(|| repository.index(), Index::open);
+        let mut index = opened.map_err(read("read the index"))?;
+        for path in gone {
+            index.remove_path(path).map_err(read(format!("stage {}", path.display())))?;
+        }
+        for path in in_process {
+            if !Self::stage_one(&repository, &mut index, root, path, &mut written)? {
+                left.push(path.clone());
+            }
+        }
+        if !left.is_empty() {
+            // git compares whole seconds, and trusts an entry that is older than the index: a change of the same size in
+            // the second of the last one would be lost
+            for path in &left {
+                if let Some(mut known) = index.get_path(path, 0) {
+                    (known.mtime, known.ctime) = (IndexTime::new(0, 0), IndexTime::new(0, 0));
+                    index.add(&known).map_err(read(format!("stage {}", path.display())))?;
+                }
+            }
+            index.write().map_err(read("write the index"))?;
+            staging.add(&left)?;
+            if left.len() > MANY {
+                return staging.write_tree();
+            }
+            index.read(true).map_err(read("read the index"))?;
+        }
+        let tree = index.write_tree_to(&repository).map_err(read("write the index's tree"))?;
+        if !(changed.is_empty() && gone.is_empty()) {
+            index.write().map_err(read("write the index"))?;
+        }
+        // what HEAD holds is on disk already
+        if repository.head().and_then(|head| head.peel_to_tree()).is_ok_and(|of_head| of_head.id() == tree) {
+            return Ok(tree.to_string());
+        }
+        let paths: Vec<_> = changed.iter().chain(gone).cloned().collect();
+        written.extend(trees_of(&repository, tree, &paths).map_err(read("read the index's tree"))?);
+        sync_objects(repository.commondir(), &written)?;
+        Ok(tree.to_string())
+    }
 }
 
 impl Store for Library {
@@ -266,50 +322,7 @@ impl Store for Library {
     }
 
     fn stage(&self, git: &Git, root: &Path, changed: &[PathBuf], gone: &[PathBuf]) -> Result<String, Error> {
-        let staging = Staging { git, root, index: None };
-        let repository = self.open()?;
-        let odd = is_odd_file_system(&repository).map_err(read("read the configuration"))?;
-        // git syncs many objects together
-        let (in_process, mut left) =
-            if odd || changed.len() > MANY { (&[][..], changed.to_vec()) } else { (changed, Vec::new()) };
-        let mut written = BTreeSet::new();
-        let mut index = repository.index().map_err(read("read the index"))?;
-        for path in gone {
-            index.remove_path(path).map_err(read(format!("stage {}", path.display())))?;
-        }
-        for path in in_process {
-            if !Self::stage_one(&repository, &mut index, root, path, &mut written)? {
-                left.push(path.clone());
-            }
-        }
-        if !left.is_empty() {
-            // git compares whole seconds, and trusts an entry that is older than the index: a change of the same size in
-            // the second of the last one would be lost
-            for path in &left {
-                if let Some(mut known) = index.get_path(path, 0) {
-                    (known.mtime, known.ctime) = (IndexTime::new(0, 0), IndexTime::new(0, 0));
-                    index.add(&known).map_err(read(format!("stage {}", path.display())))?;
-                }
-            }
-            index.write().map_err(read("write the index"))?;
-            staging.add(&left)?;
-            if left.len() > MANY {
-                return staging.write_tree();
-            }
-            index.read(true).map_err(read("read the index"))?;
-        }
-        let tree = index.write_tree().map_err(read("write the index's tree"))?;
-        if !(changed.is_empty() && gone.is_empty()) {
-            index.write().map_err(read("write the index"))?;
-        }
-        // what HEAD holds is on disk already
-        if repository.head().and_then(|head| head.peel_to_tree()).is_ok_and(|of_head| of_head.id() == tree) {
-            return Ok(tree.to_string());
-        }
-        let paths: Vec<_> = changed.iter().chain(gone).cloned().collect();
-        written.extend(trees_of(&repository, tree, &paths).map_err(read("read the index's tree"))?);
-        sync_objects(repository.commondir(), &written)?;
-        Ok(tree.to_string())
+        git.writing_index(|index| self.stage_into(git, root, index, changed, gone))
     }
 
     fn commit(

@@ -9,7 +9,7 @@ use std::{
 
 use crate::{
     domain::id::CommitId,
-    repo::{Error, io_error},
+    repo::{Error, io_error, locks::in_the_way},
 };
 
 /// Syncs these objects, where they lie in files of their own; packed ones were synced by whoever packed them.
@@ -41,7 +41,10 @@ impl RefLock {
         if let Some(parent) = place.parent() {
             fs::create_dir_all(parent).map_err(io_error("make", parent))?;
         }
-        let file = File::create_new(&lock).map_err(io_error("take the lock", &lock))?;
+        let file = match File::create_new(&lock) {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => return Err(in_the_way(&lock)),
+            taken => taken.map_err(io_error("take the lock", &lock))?,
+        };
         Ok(Self { place, lock, file: Some(file) })
     }
 
@@ -63,7 +66,7 @@ impl RefLock {
 impl Drop for RefLock {
     fn drop(&mut self) {
         if self.file.is_some() {
-            // a lock that stays is removed when the worktree is opened again
+            // a lock that stays is removed by the task's next owner
             let _ = fs::remove_file(&self.lock);
         }
     }

@@ -238,3 +238,25 @@ fn what_was_undone_by_hand_is_not_taken_back_once_more() {
     assert!(error["message"].as_str().unwrap().contains("not applied here"), "{error}");
     env.assert_checkout_unchanged();
 }
+
+/// What the files were is kept for 30 days, and then collected: what is there is seen all the same.
+#[test]
+fn what_was_kept_for_the_way_back_may_be_gone() {
+    let (env, task) = handed_back(arranged, LINE);
+    env.person(|checkout| drop(checkout.write("mine.txt", "m\n").git(&["add", "mine.txt"])));
+    applied(&env.run(&["apply", "--json", &task]), "files");
+    env.person(|checkout| {
+        for kind in ["plan", "before-apply"] {
+            checkout.git(&["update-ref", "-d", &format!("refs/nisse/{kind}/{task}")]);
+        }
+        checkout.git(&["gc", "--quiet", "--prune=now"]);
+    });
+    told(&env, &task, "uncommitted", &[]);
+    let run = env.run(&["apply", "--json", &task, "--abort"]);
+    let error = run.exits(2).json().pop().unwrap()["error"].clone();
+    assert!(error["message"].as_str().unwrap().contains("no longer kept"), "{error}");
+    env.person(|checkout| drop(checkout.git(&["restore", "a.txt", "gone.txt"])));
+    applied(&env.run(&["apply", "--json", &task]), "files");
+    is_here(&env, "again");
+    env.changed_paths();
+}

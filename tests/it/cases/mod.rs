@@ -6,4 +6,5 @@ mod model_output;
 mod persons_work;
 mod refusals;
 mod resume;
+mod server_shapes;
 mod streams;

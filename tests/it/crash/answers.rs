@@ -40,7 +40,7 @@ fn given_up_after_a_command_that_was_cut_off() {
 }
 
 /// A task that rests, with something in its tree that no checkpoint has.
-fn with_loose_file(isolation: &str) -> (TestEnvironment, String) {
+pub(super) fn with_loose_file(isolation: &str) -> (TestEnvironment, String) {
     let (env, rests) = resting(isolation, |env| {
         if isolation == "worktree" {
             env.checkout.write("mine.txt", "unfinished\n");

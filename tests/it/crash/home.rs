@@ -22,7 +22,7 @@ const BACK_FORWARD: &[&str] = &["put_back.index"];
 const UNLANDED: &[&str] = &["put_back.unlanded"];
 
 /// A task that was handed back, beside something of the person's that is staged and something that is not.
-fn beside_own_work() -> (TestEnvironment, String) {
+pub(super) fn beside_own_work() -> (TestEnvironment, String) {
     let (env, task) = handed_back(arranged, LINE);
     env.person(|checkout| drop(checkout.write("notes.txt", "mine\n").write("staged", "s\n").git(&["add", "staged"])));
     (env, task)
@@ -41,7 +41,7 @@ fn two_commits() -> (TestEnvironment, String) {
 }
 
 /// A base that has moved on, so that a merge is a merge.
-fn base_moved() -> (TestEnvironment, String) {
+pub(super) fn base_moved() -> (TestEnvironment, String) {
     let (env, task) = handed_back(arranged, LINE);
     env.person(|checkout| {
         checkout.write("mine.txt", "m\n").commit("meanwhile");

@@ -42,7 +42,7 @@ const FAILED: &[&str] = &["discard.opened", "discard.kept", "discard.worktree", 
 const AGAIN: &[&str] = &["recreate.removed", "recreate.added", "recreate.ready"];
 
 /// A checkout, with unfinished work where that may be, and a task that writes, edits, and ends so.
-fn world(isolation: &str, end: Step) -> TestEnvironment {
+pub(super) fn world(isolation: &str, end: Step) -> TestEnvironment {
     let env = TestEnvironment::new(
         Wire::Chat,
         Script::ByHistory(vec![
@@ -63,7 +63,7 @@ fn world(isolation: &str, end: Step) -> TestEnvironment {
     env
 }
 
-fn begin(isolation: &str) -> [&str; 5] {
+pub(super) fn begin(isolation: &str) -> [&str; 5] {
     ["delegate", "--json", "--isolation", isolation, "Finish it."]
 }
 

@@ -97,6 +97,7 @@ pub(super) fn is_as_the_design_says(task: &Task, kind: &EventKind) {
         EventKind::WorktreeRepaired { .. } => {
             assert!(task.ended.is_none() && task.paused.is_none() && task.request.is_none());
         }
+        EventKind::LocksRemoved { .. } => assert!(task.paused.is_none() && task.request.is_none()),
         EventKind::SpanStarted { .. }
         | EventKind::SetupRan { .. }
         | EventKind::ContextEvicted { .. }

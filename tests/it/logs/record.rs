@@ -1,5 +1,5 @@
-//! Records what this nisse writes, once for each version of its events:
-//! `cargo test --test it -- --ignored --exact logs::record::this_version`.
+//! Records what this nisse writes. Every run makes it, so that a kind of event that no world shows is found at once; for a
+//! new version of the events it is kept: `RECORD_LOGS=tests/logs cargo test --test it -- logs::record`.
 //!
 //! - `v<N>.sql`: the whole log of every world in [`super::worlds`], rows as they are stored. The world's directory is
 //!   written as [`ROOT`].
@@ -29,7 +29,7 @@ use crate::support::{TestEnvironment, Wire};
 pub(super) const ROOT: &str = "@ROOT@";
 
 /// What to do where a version is missing.
-pub(super) const HOW: &str = "record it: cargo test --test it -- --ignored --exact logs::record::this_version";
+pub(super) const HOW: &str = "record it: RECORD_LOGS=tests/logs cargo test --test it -- logs::record";
 
 /// Where recorded logs are.
 pub(super) fn directory() -> PathBuf {
@@ -37,9 +37,11 @@ pub(super) fn directory() -> PathBuf {
 }
 
 #[test]
-#[ignore = "writes what other tests read: to be run once for each version of the events"]
-fn this_version() {
+fn every_kind_of_event_is_recorded() {
     let version = nisse::log::EVENTS;
+    let scratch = tempfile::tempdir().unwrap();
+    let into = std::env::var_os("RECORD_LOGS").map_or_else(|| scratch.path().to_owned(), PathBuf::from);
+    let into = Path::new(env!("CARGO_MANIFEST_DIR")).join(into);
     let mut recorder = Recorder::default();
     let mut nth = 0;
     worlds::every(&mut nth, &mut |env| recorder.record(env));
@@ -52,7 +54,7 @@ fn this_version() {
             let result = env.delegate(options, worlds::STORY).ends(0, "handback");
             recorder.record(&env);
             let task = result["task"].as_str().unwrap();
-            let bundle = directory().join(format!("v{version}-{name}-{}.bundle", wire.alias()));
+            let bundle = into.join(format!("v{version}-{name}-{}.bundle", wire.alias()));
             let turns = format!("refs/nisse/turns/{task}");
             env.checkout.git(&["bundle", "create", "--quiet", bundle.to_str().unwrap(), &turns]);
             let bodies: Vec<String> = env.server.requests().into_iter().map(|asked| asked.raw).collect();
@@ -62,8 +64,8 @@ fn this_version() {
         }
     }
     let packed = zstd::bulk::compress(requests.as_bytes(), 19).unwrap();
-    fs::write(directory().join(format!("v{version}-requests.zst")), packed).unwrap();
-    recorder.write(version);
+    fs::write(into.join(format!("v{version}-requests.zst")), packed).unwrap();
+    recorder.write(version, &into);
 }
 
 /// The shape of today's events: their schema without the words.
@@ -135,12 +137,12 @@ impl Recorder {
         }
     }
 
-    fn write(&self, version: u32) {
+    fn write(&self, version: u32, into: &Path) {
         let missing: Vec<_> = super::every_kind().into_iter().filter(|kind| !self.seen.contains(kind)).collect();
         assert!(missing.is_empty(), "no world records these: {missing:?}");
-        let path = |ending: &str| directory().join(format!("v{version}.{ending}"));
-        let blobs: String = self.blobs.iter().flat_map(|blob| [blob.as_str(), "\n"]).collect();
-        let sql = format!("{}\nPRAGMA user_version = {version};\n{blobs}{}", self.schema, self.rows);
+        let path = |ending: &str| into.join(format!("v{version}.{ending}"));
+        let blobs = self.blobs.iter().cloned().collect::<Vec<_>>().join("\n");
+        let sql = format!("{}\nPRAGMA user_version = {version};\n{blobs}\n{}", self.schema, self.rows);
         fs::write(path("sql"), sql).unwrap();
         fs::write(path("shape.json"), shape()).unwrap();
         let tasks: Vec<String> = self.tasks.iter().map(Value::to_string).collect();

@@ -98,6 +98,7 @@ pub(super) fn every(nth: &mut u32, record: &mut dyn FnMut(&TestEnvironment)) {
     in_place(nth, record);
     changed(nth, record);
     repaired(nth, record);
+    locked(nth, record);
     own_git(nth, record);
 }
 
@@ -300,5 +301,15 @@ fn repaired(nth: &mut u32, record: &mut dyn FnMut(&TestEnvironment)) {
     let line = "echo b > b.txt; echo 'gitdir: /nowhere' > .git";
     let env = world(Wire::Chat, vec![Step::call("run_command", json!({"command": line})), Step::hand_back()], nth);
     env.delegate(&[], STORY).exits(0);
+    record(&env);
+}
+
+/// A killed process left a lock file.
+fn locked(nth: &mut u32, record: &mut dyn FnMut(&TestEnvironment)) {
+    let env = at(TestEnvironment::new(Wire::Chat, vec![write("b\n"), away(), Step::hand_back()]), nth);
+    let rests = env.delegate(&[], STORY).ends(5, "interrupted");
+    let lock = format!(".git/refs/nisse/turns/{}.lock", rests["task"].as_str().unwrap());
+    env.checkout.write(&lock, "");
+    env.run(&["resume", "--json"]).ends(0, "handback");
     record(&env);
 }

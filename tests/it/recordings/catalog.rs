@@ -12,6 +12,8 @@ use serde_json::{Value, json};
 
 use super::replay::{Recording, Replay};
 
+const LIMIT: std::time::Duration = std::time::Duration::from_secs(60);
+
 fn recorded() -> Catalog {
     let mut catalog = Catalog::new(&Recording::json("info_model_info.json"), &Recording::json("info_v1_models.json"));
     catalog.add_fallbacks(&Recording::json("info_models_metadata.json"));
@@ -154,8 +156,8 @@ async fn a_proxy_that_answers_neither_list_is_an_error_of_its_class() {
         ("auth_missing_key_pip_without_prisma.txt", Trouble::Overloaded),
     ] {
         replay.answers(&Recording::read(file));
-        assert_eq!(replay.proxy().catalog().await.unwrap_err().trouble, wanted, "{file}");
+        assert_eq!(replay.proxy().catalog(LIMIT).await.unwrap_err().trouble, wanted, "{file}");
     }
     replay.answers(&Recording::read("key_models_modelinfo.json"));
-    assert!(replay.proxy().catalog().await.unwrap().find("local-fast").is_some());
+    assert!(replay.proxy().catalog(LIMIT).await.unwrap().find("local-fast").is_some());
 }

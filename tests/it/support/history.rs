@@ -58,11 +58,13 @@ impl Asked {
         messages[after..].iter().flat_map(|message| answers_in(self.wire, message)).collect()
     }
 
-    /// What the model is told since its last reply beside the answers to its calls: the brief, a nudge.
+    /// What the model is told since its last reply: the brief, a nudge, which may come within the last answer.
     pub(crate) fn last_told(&self) -> String {
         let messages = self.messages();
         let after = messages.iter().rposition(|message| message["role"] == "assistant").map_or(0, |at| at + 1);
-        messages[after..].iter().filter(|message| message["role"] == "user").map(|message| text_of(message)).collect()
+        let told = messages[after..].iter().filter(|message| message["role"] == "user").map(|message| text_of(message));
+        let within = self.last_answers().pop().map(|answer| answer.text);
+        told.chain(within).collect()
     }
 
     /// The names of the calls in the history, oldest first.

@@ -25,6 +25,8 @@ pub(super) struct Memory {
     pub(super) thinking: BTreeSet<(String, String, String)>,
     /// The role under test takes fallbacks: the proxy is not told to refuse them.
     pub(super) fallbacks: bool,
+    /// The task under test was begun by an earlier version, whose wording stays.
+    pub(super) old_wording: bool,
 }
 
 /// The parts of a body that the next one of the same task must begin with.
@@ -60,6 +62,9 @@ pub(super) fn violations(asked: &Asked, headers: &HeaderMap, memory: &mut Memory
     members(asked, memory.fallbacks, &mut found);
     header(asked, headers, memory, &mut found);
     pairing(asked, &mut found);
+    if !memory.old_wording {
+        sides(asked, &mut found);
+    }
     replayed(asked, memory, &mut found);
     prefix(asked, memory, &mut found);
     if asked.raw.contains(TOKEN) {
@@ -114,6 +119,19 @@ fn header(asked: &Asked, headers: &HeaderMap, memory: &mut Memory, found: &mut V
         found.push("there is no `x-litellm-call-id`".to_owned());
     } else if !memory.request_ids.insert(id.to_owned()) {
         found.push(format!("`x-litellm-call-id` {id} was sent before"));
+    }
+}
+
+/// The sides take turns, as the templates of Mistral's and Google's models want it: no user's message right behind
+/// another, or behind a result.
+fn sides(asked: &Asked, found: &mut Vec<String>) {
+    let messages = asked.messages();
+    for (at, pair) in messages.windows(2).enumerate() {
+        let role = |message: &Value| message["role"].as_str().unwrap_or_default().to_owned();
+        let (before, now) = (role(pair[0]), role(pair[1]));
+        if now == "user" && matches!(before.as_str(), "user" | "tool") {
+            found.push(format!("message {} is a user's right behind a {before}'s", at + 1));
+        }
     }
 }
 

@@ -137,6 +137,11 @@ impl Server {
         memory.thinking.extend(thoughts.iter().map(thought));
     }
 
+    /// Takes the wording of a task that an earlier version began.
+    pub(crate) fn takes_old_wording(&self) {
+        self.shared.memory.lock().expect("no test thread dies here").old_wording = true;
+    }
+
     /// What it remembers of the requests so far.
     pub(super) fn memory(&self) -> Memory {
         self.shared.memory.lock().expect("no test thread dies here").clone()

@@ -4,7 +4,10 @@ use serde_json::{Map, Value};
 
 use crate::{
     adapters::litellm::json,
-    domain::message::{Call, Part},
+    domain::{
+        message::{Call, Part},
+        role::OfferedTool,
+    },
 };
 
 /// The members beside content and calls that go back to the model that made them.
@@ -17,6 +20,7 @@ pub(super) struct OpenCalls(Vec<OpenCall>);
 /// A call of which fragments have come.
 #[derive(Default, Debug)]
 struct OpenCall {
+    choice: u64,
     index: Option<u64>,
     id: String,
     name: String,
@@ -26,25 +30,32 @@ struct OpenCall {
 }
 
 impl OpenCalls {
-    /// Takes a piece of a call. In a message that came whole every piece is a call, whatever its index says.
-    pub(super) fn take(&mut self, fragment: &Value, streamed: bool) {
+    /// Takes a piece of a call of that choice. In a message that came whole every piece is a call, whatever its index says.
+    pub(super) fn take(&mut self, choice: u64, fragment: &Value, streamed: bool) {
         let text = |value: Option<&Value>| value.and_then(Value::as_str).unwrap_or_default().to_owned();
         let function = fragment.get("function");
         let index = fragment.get("index").and_then(json::whole_number);
         let (id, name) = (text(fragment.get("id")), text(function.and_then(|function| function.get("name"))));
-        let at = self.0.iter().rposition(|call| index.is_none() || call.index == index);
-        let at = at.filter(|at| streamed && !begins_another(&self.0[*at], &id, &name)).unwrap_or_else(|| {
-            self.0.push(OpenCall { index, ..OpenCall::default() });
-            self.0.len() - 1
-        });
+        let arguments = function.and_then(|function| function.get("arguments"));
+        let says_more = arguments.is_some_and(|arguments| !json::is_blank(arguments));
+        let goes_on = |call: &OpenCall| call.choice == choice && (index.is_none() || call.index == index);
+        let at = self.0.iter().rposition(goes_on);
+        let at =
+            at.filter(|at| streamed && !begins_another(&self.0[*at], &id, &name, says_more)).unwrap_or_else(|| {
+                self.0.push(OpenCall { choice, index, ..OpenCall::default() });
+                self.0.len() - 1
+            });
         let call = &mut self.0[at];
         if call.id.is_empty() {
             call.id = id;
         }
-        if call.name.is_empty() {
+        // a name comes whole, in pieces until the arguments begin, or whole again and again
+        if name.starts_with(&call.name) {
             call.name = name;
+        } else if call.arguments.is_empty() {
+            call.name.push_str(&name);
         }
-        match function.and_then(|function| function.get("arguments")) {
+        match arguments {
             Some(Value::String(piece)) => call.arguments.push_str(piece),
             // some servers send the object itself
             Some(Value::Object(whole)) => call.arguments.push_str(&Value::Object(whole.clone()).to_string()),
@@ -56,9 +67,15 @@ impl OpenCalls {
         }
     }
 
-    /// Whether all arguments have come, as far as can be seen: none at all may mean that they are still to come.
-    pub(super) fn are_whole(&self) -> bool {
-        self.0.iter().all(|call| serde_json::from_str::<Map<String, Value>>(&call.arguments).is_ok())
+    /// Whether all arguments have come, as far as can be seen: none at all may mean that they are still to come, and so
+    /// may a member that the tool cannot do without.
+    pub(super) fn are_whole(&self, tools: &[OfferedTool]) -> bool {
+        let is_whole = |call: &OpenCall| match tools.iter().find(|tool| tool.name.as_str() == call.name) {
+            Some(tool) => tool.is_whole(&call.arguments),
+            // its answer will say that there is no such tool
+            None => serde_json::from_str::<Map<String, Value>>(&call.arguments).is_ok_and(|given| !given.is_empty()),
+        };
+        self.0.iter().all(is_whole)
     }
 
     /// The calls, ids minted; `taken` are the vendor ids seen before in this task.
@@ -80,12 +97,13 @@ impl OpenCalls {
 
 /// Whether a fragment begins a call of its own although its index is that of `call`: streams are seen in which every
 /// call has index 0.
-fn begins_another(call: &OpenCall, id: &str, name: &str) -> bool {
+fn begins_another(call: &OpenCall, id: &str, name: &str, says_more: bool) -> bool {
     if !id.is_empty() && !call.id.is_empty() {
-        return id != call.id;
+        return id != call.id && !name.is_empty();
     }
-    // without ids, a name after whole arguments
-    !name.is_empty() && !call.name.is_empty() && serde_json::from_str::<Value>(&call.arguments).is_ok()
+    // without ids, a name after whole arguments; the same name alone is said once more by servers that repeat it
+    let whole = || serde_json::from_str::<Value>(&call.arguments).is_ok();
+    !name.is_empty() && !call.name.is_empty() && (says_more || name != call.name) && whole()
 }
 
 fn keep_others(from: &Value, known: &[&str], into: &mut Map<String, Value>) {

@@ -1,8 +1,8 @@
 //! A reply of the normalized route.
 //!
 //! It is whole with `[DONE]` after a finish reason. A `stop` beside tool calls is what the proxy fabricates when its
-//! upstream was cut, and what some servers really say: it is believed where all arguments are whole and the usage is
-//! not the proxy's own estimate.
+//! upstream was cut, and what some servers really say: calls under it are taken where all of them are whole. One choice is
+//! asked for, so that several are one reply.
 
 use serde_json::{Map, Value};
 
@@ -17,6 +17,7 @@ use crate::{
         caps::Money,
         message::{Call, Part, Reply, Stop, mend_surrogates},
         model::{AnsweredBy, Usage},
+        role::OfferedTool,
         upstream::Trouble,
     },
     ports::llm::{Delta, Deltas, Error, Request},
@@ -26,15 +27,15 @@ use crate::{
 #[derive(Debug)]
 pub(in crate::adapters::litellm) struct Reading {
     turn: u32,
+    tools: Vec<OfferedTool>,
     taken: Vec<String>,
-    answered_by: AnsweredBy,
+    answered_by: Option<AnsweredBy>,
     text: String,
     refusal: String,
     opaque: Map<String, Value>,
     calls: OpenCalls,
     finish: Option<String>,
     usage: Option<Usage>,
-    counted_by: Counter,
     cost: Option<Money>,
     /// A choice was there at all.
     chosen: bool,
@@ -44,9 +45,10 @@ pub(in crate::adapters::litellm) struct Reading {
 }
 
 impl Reading {
-    pub(in crate::adapters::litellm) fn new(request: &Request, answered_by: AnsweredBy) -> Self {
+    pub(in crate::adapters::litellm) fn new(request: &Request, answered_by: Option<AnsweredBy>) -> Self {
         Self {
             turn: request.turn,
+            tools: request.tools.clone(),
             taken: request.vendor_ids.clone(),
             answered_by,
             text: String::new(),
@@ -55,7 +57,6 @@ impl Reading {
             calls: OpenCalls::default(),
             finish: None,
             usage: None,
-            counted_by: Counter::Upstream,
             cost: None,
             chosen: false,
             done: false,
@@ -67,7 +68,6 @@ impl Reading {
         let mut progress = Progress::Quiet;
         if let Some(usage) = chunk.get("usage").filter(|usage| usage.is_object()) {
             self.usage = usage_of(usage);
-            self.counted_by = counter(usage);
             self.cost = usage
                 .get("cost")
                 .and_then(json::number)
@@ -76,23 +76,27 @@ impl Reading {
                 .or(self.cost);
             progress = Progress::Content;
         }
-        // one choice is asked for
-        let Some(choice) = chunk.get("choices").and_then(|choices| choices.get(0)) else { return progress };
-        self.chosen = true;
-        if let Some(finish) = choice.get("finish_reason").and_then(Value::as_str) {
-            self.finish = Some(finish.to_owned());
-            progress = Progress::Content;
-        }
-        if let Some(Value::Object(delta)) = choice.get(delta_name)
-            && self.delta(delta, deltas)
-        {
-            progress = Progress::Content;
+        for (place, choice) in chunk.get("choices").and_then(Value::as_array).into_iter().flatten().enumerate() {
+            self.chosen = true;
+            if let Some(finish) = choice.get("finish_reason").and_then(Value::as_str) {
+                // what forbids that anything runs outweighs what allows it
+                if self.finish.as_deref().is_none_or(|told| weight(finish) >= weight(told)) {
+                    self.finish = Some(finish.to_owned());
+                }
+                progress = Progress::Content;
+            }
+            let index = choice.get("index").and_then(json::whole_number).unwrap_or(place as u64);
+            if let Some(Value::Object(delta)) = choice.get(delta_name)
+                && self.delta(index, delta, deltas)
+            {
+                progress = Progress::Content;
+            }
         }
         progress
     }
 
     /// Takes a delta, or a whole message, which is one large delta. Tells whether it held anything.
-    fn delta(&mut self, delta: &Map<String, Value>, deltas: &Deltas) -> bool {
+    fn delta(&mut self, choice: u64, delta: &Map<String, Value>, deltas: &Deltas) -> bool {
         let text_of = |name: &str| delta.get(name).map(content_text).filter(|text| !text.is_empty());
         let mut held = false;
         if let Some(text) = text_of("content") {
@@ -116,7 +120,7 @@ impl Reading {
         }
         for fragment in delta.get("tool_calls").and_then(Value::as_array).into_iter().flatten() {
             held = true;
-            self.calls.take(fragment, self.streamed);
+            self.calls.take(choice, fragment, self.streamed);
         }
         held || !self.refusal.is_empty()
     }
@@ -131,6 +135,16 @@ impl Reading {
         }
         parts.extend(self.calls.minted(self.turn, self.taken));
         Reply { parts, stop: Stop::End, usage: self.usage, cost: self.cost, answered_by: self.answered_by }
+    }
+}
+
+/// Of several choices' finish reasons the heaviest counts.
+fn weight(finish: &str) -> u8 {
+    match finish {
+        "length" | "error" => 3,
+        "content_filter" | "refusal" => 2,
+        "tool_calls" | "function_call" => 1,
+        _ => 0,
     }
 }
 
@@ -161,22 +175,6 @@ fn usage_of(usage: &Value) -> Option<Usage> {
     })
 }
 
-/// Who counted a reply's tokens.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Counter {
-    /// The upstream, as far as can be seen.
-    Upstream,
-    /// The proxy, since the upstream named none.
-    Proxy,
-}
-
-/// The proxy's own count tells the output's parts and nothing of the input's.
-fn counter(usage: &Value) -> Counter {
-    let details = |name: &str| usage.get(name).filter(|details| details.is_object());
-    let output = details("completion_tokens_details").and_then(|details| details.get("text_tokens"));
-    if output.is_some() && details("prompt_tokens_details").is_none() { Counter::Proxy } else { Counter::Upstream }
-}
-
 impl Assembly for Reading {
     fn event(&mut self, data: &str, deltas: &Deltas) -> Result<Progress, Error> {
         if data.trim() == "[DONE]" {
@@ -195,7 +193,8 @@ impl Assembly for Reading {
         if let Some(error) = from_event(&body) {
             return Err(error);
         }
-        if body.pointer("/choices/0/message").is_none() {
+        let choices = body.get("choices").and_then(Value::as_array);
+        if !choices.is_some_and(|choices| choices.iter().any(|choice| choice.get("message").is_some())) {
             return Err(unreadable(text));
         }
         (self.streamed, self.done) = (false, true);
@@ -215,18 +214,18 @@ impl Assembly for Reading {
         let Some(finish) = self.finish.take().filter(|_| self.done) else {
             return cut("the stream ended without a finish reason", self.usage);
         };
-        let doubtful = self.streamed && (self.counted_by == Counter::Proxy || !self.calls.are_whole());
-        let refusal = std::mem::take(&mut self.refusal);
+        let streamed_whole = self.calls.are_whole(&self.tools);
+        let (streamed, refusal) = (self.streamed, std::mem::take(&mut self.refusal));
         let mut reply = self.into_reply();
         let calls = reply.calls().count();
         let objects = |call: &Call| serde_json::from_str::<Map<String, Value>>(&call.arguments).is_ok();
+        let whole = if streamed { streamed_whole } else { reply.calls().all(objects) };
         reply.stop = match finish.as_str() {
             "length" => Stop::Truncated,
             "content_filter" | "refusal" => Stop::Declined(told(refusal, &reply, &finish)),
             "error" => return cut("the upstream ended the reply with an error", reply.usage),
-            "stop" if calls > 0 && (doubtful || !reply.calls().all(objects)) => {
-                return cut("the reply stops in the middle of its calls", reply.usage);
-            }
+            "tool_calls" | "function_call" if calls > 0 => Stop::Calls,
+            _ if calls > 0 && !whole => return cut("the reply stops in the middle of its calls", reply.usage),
             _ if calls > 0 => Stop::Calls,
             _ if !refusal.is_empty() => Stop::Declined(refusal),
             _ => Stop::End,

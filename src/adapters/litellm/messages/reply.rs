@@ -1,7 +1,8 @@
 //! A reply of the native route.
 //!
 //! It is whole with `message_stop` after a stop reason. For aliases of other vendors the proxy translates, and there
-//! an `end_turn` beside calls is what it fabricates when its upstream was cut.
+//! an `end_turn` beside calls is what it fabricates when its upstream was cut, and what it makes of a `stop` that some
+//! servers really say: calls under it are taken where all of them are whole.
 
 use serde::Deserialize;
 use serde_json::{Map, Value, value::RawValue};
@@ -15,6 +16,7 @@ use crate::{
     domain::{
         message::{Call, Part, Reply, Stop, mend_surrogates},
         model::{AnsweredBy, Usage},
+        role::OfferedTool,
         upstream::Trouble,
     },
     ports::llm::{Delta, Deltas, Error, Request},
@@ -68,8 +70,9 @@ struct Counts {
 #[derive(Debug)]
 pub(in crate::adapters::litellm) struct Reading {
     turn: u32,
+    tools: Vec<OfferedTool>,
     taken: Vec<String>,
-    answered_by: AnsweredBy,
+    answered_by: Option<AnsweredBy>,
     blocks: Vec<(Option<u64>, Block)>,
     stop: Option<String>,
     counts: Counts,
@@ -83,9 +86,10 @@ pub(in crate::adapters::litellm) struct Reading {
 }
 
 impl Reading {
-    pub(in crate::adapters::litellm) fn new(request: &Request, answered_by: AnsweredBy) -> Self {
+    pub(in crate::adapters::litellm) fn new(request: &Request, answered_by: Option<AnsweredBy>) -> Self {
         Self {
             turn: request.turn,
+            tools: request.tools.clone(),
             taken: request.vendor_ids.clone(),
             answered_by,
             blocks: Vec::new(),
@@ -192,6 +196,18 @@ impl Reading {
         (input > 0).then_some(Usage { input, output: output?, cache_read, cache_write })
     }
 
+    /// Whether all calls of a stream have come, as far as can be seen.
+    fn has_whole_calls(&self) -> bool {
+        self.blocks.iter().all(|(_, block)| match block {
+            Block::Call { name, pieces, .. } => match self.tools.iter().find(|tool| tool.name.as_str() == name) {
+                Some(tool) => tool.is_whole(pieces),
+                // its answer will say that there is no such tool
+                None => serde_json::from_str::<Map<String, Value>>(pieces).is_ok_and(|given| !given.is_empty()),
+            },
+            Block::Text(_) | Block::Thinking(_) | Block::Opaque(_) => true,
+        })
+    }
+
     fn into_reply(self) -> Reply {
         let (usage, mut taken) = (self.usage(), self.taken);
         let (mut parts, mut calls) = (Vec::new(), 0);
@@ -285,13 +301,14 @@ impl Assembly for Reading {
         let Some(stop) = self.stop.take().filter(|_| self.done) else {
             return cut("the stream ended without a stop reason");
         };
-        let streamed = self.streamed;
+        let whole = !self.streamed || self.has_whole_calls();
         let mut reply = self.into_reply();
         let calls = reply.calls().count();
         reply.stop = match stop.as_str() {
             "max_tokens" | "model_context_window_exceeded" => Stop::Truncated,
             "refusal" => Stop::Declined(told(String::new(), &reply, &stop)),
-            "end_turn" if calls > 0 && streamed => return cut("the reply stops in the middle of its calls"),
+            "tool_use" if calls > 0 => Stop::Calls,
+            _ if calls > 0 && !whole => return cut("the reply stops in the middle of its calls"),
             _ if calls > 0 => Stop::Calls,
             _ => Stop::End,
         };

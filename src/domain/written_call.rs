@@ -2,7 +2,12 @@
 //!
 //! They are recognised so that the model can be told how to call. They are never executed: text may quote anything.
 
+use std::sync::LazyLock;
+
+use regex::Regex;
 use serde_json::{Map, Value};
+
+use super::role::OfferedTool;
 
 /// What begins a call in the dialects that mark one: Qwen's and Hermes', Llama's, Claude's, Mistral's, `DeepSeek`'s,
 /// Kimi's, and the ones seen in bug reports of other agents.
@@ -21,11 +26,28 @@ const MARKS: &[&str] = &[
     "[tool_request]",
 ];
 
-/// Whether the text holds a tool call that should have been made as one.
+/// Whether the text holds a tool call that should have been made as one: marked as in one of the dialects, or a name of
+/// an offered tool where a call has it, or the members that only an ending call has, whatever tags, fences, lists or stray
+/// braces are around.
 #[must_use]
-pub fn written_call(text: &str) -> bool {
+pub fn written_call(text: &str, offered: &[OfferedTool]) -> bool {
     let lower = text.to_ascii_lowercase();
-    MARKS.iter().any(|mark| lower.contains(mark)) || is_call(text) || fenced(text).any(is_call)
+    MARKS.iter().any(|mark| lower.contains(mark))
+        || is_call(text)
+        || fenced(text).any(is_call)
+        || names_a_tool(text, offered)
+        || ["\"now_true\"", "\"succeeded\""].iter().all(|member| text.contains(member))
+}
+
+/// `"name": "read_file"`, `name='read_file'`, `<read_file>`, `read_file({`.
+fn names_a_tool(text: &str, offered: &[OfferedTool]) -> bool {
+    static NAMED: LazyLock<Option<Regex>> = LazyLock::new(|| {
+        let key = r#"["']?\b(?:name|tool|tool_name|function|action|recipient_name)["']?\s*[:=]\s*["'](?:functions\.)?([A-Za-z_]+)["']"#;
+        Regex::new(&format!(r"{key}|<([a-z_]+)>|\b([a-z_]+)\s*\(\s*\{{")).ok()
+    });
+    let Some(named) = NAMED.as_ref() else { return false };
+    let is_offered = |name: &str| offered.iter().any(|tool| tool.name.as_str() == name);
+    named.captures_iter(text).any(|found| found.iter().skip(1).flatten().any(|name| is_offered(name.as_str())))
 }
 
 /// What stands between fences, their language aside.
@@ -56,6 +78,12 @@ fn is_call(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::role::ToolName;
+
+    fn written_call(text: &str) -> bool {
+        let offer = |name| OfferedTool { name, description: String::new(), parameters: Value::Null };
+        super::written_call(text, &ToolName::ALL.map(offer))
+    }
 
     #[test]
     fn the_dialects_are_recognised() {
@@ -67,6 +95,15 @@ mod tests {
             "{\"name\": \"read_file\", \"arguments\": {}}",
             "Now:\n```\n{\"function\": {\"name\": \"read_file\"}}\n```\nDone.",
             "<\u{ff5c}tool\u{2581}calls\u{2581}begin\u{ff5c}>",
+            "[{\"name\": \"read_file\", \"arguments\": {\"path\": \"a.txt\"}}]",
+            "<tools>\n{\"name\": \"run_command\", \"arguments\": {\"command\": \"ls\"}}\n</tools>",
+            "{{\"name\": \"edit_file\", \"parameters\": {\"path\": \"a\"}}}}",
+            "{\"name\": \"read_file\", \"arguments\": {}}\n{\"name\": \"list_files\", \"arguments\": {}}",
+            "I call it:\n{\n  \"name\":\n    \"search\",\n  \"args\": {\"pattern\": \"x\"}",
+            "{\"changed\": \"a\", \"now_true\": \"b\", \"next\": \"nothing\", \"succeeded\": true}",
+            "read_file({\"path\": \"a.txt\"})",
+            "<read_file>\n<path>a.txt</path>\n</read_file>",
+            "functions: name='functions.run_command' args",
         ] {
             assert!(written_call(text), "{text}");
         }
@@ -81,6 +118,8 @@ mod tests {
             "```rust\nfn tool() {}\n```",
             "{not json",
             "The function = sum.",
+            "{\"name\": \"nisse\", \"dependencies\": {\"search\": \"1.0\"}}",
+            "call read_file (it takes a path)",
         ] {
             assert!(!written_call(text), "{text}");
         }
