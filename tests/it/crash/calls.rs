@@ -209,19 +209,19 @@ fn kinds(notes: &Path) -> Vec<(usize, String, &'static str)> {
 
 #[test]
 fn of_a_task_with_a_worktree() {
-    let env = task::world(crate::support::Step::hand_back());
+    let env = task::world("worktree", crate::support::Step::hand_back());
     Case::new(&env, &task::begin("worktree")).then(&["resume", "--json"]).at_calls();
 }
 
 #[test]
 fn of_a_task_in_place() {
-    let env = task::world(crate::support::Step::hand_back());
+    let env = task::world("worktree", crate::support::Step::hand_back());
     Case::new(&env, &task::begin("in-place")).then(&["resume", "--json"]).at_calls();
 }
 
 #[test]
 fn of_a_task_that_fails() {
-    let env = task::world(crate::support::Step::give_up());
+    let env = task::world("worktree", crate::support::Step::give_up());
     Case::new(&env, &task::begin("worktree")).code(3).then(&["resume", "--json"]).at_calls();
 }
 
