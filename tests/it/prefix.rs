@@ -6,6 +6,7 @@
 mod decisions;
 mod in_place;
 mod lost_request;
+mod verdicts;
 mod window;
 
 use std::{
@@ -356,19 +357,7 @@ fn every_prefix_of(world: &World, scenario: &Scenario, begin: impl Fn(&mut TaskS
             let same = requests.iter().any(|whole| without_number(whole) == without_number(&request));
             assert!(same, "{at}: {request:?} was not sent");
         }
-        let open_at_cut: Vec<IntentId> = task.pending_intents().map(|intent| intent.id).collect();
-        for event in &after[cut..] {
-            let verdict = match &event.kind {
-                EventKind::IntentSettled { intent, cause } if open_at_cut.contains(intent) => cause.as_deref(),
-                EventKind::IntentAbandoned { cause, .. }
-                | EventKind::Recovered { cause, .. }
-                | EventKind::TaskEnded { cause, .. }
-                | EventKind::SpanStarted { cause } => Some(cause.as_str()),
-                _ => continue,
-            };
-            let one_line = verdict.is_some_and(|cause| !cause.is_empty() && !cause.contains('\n'));
-            assert!(one_line, "{at}: no cause in {event:?}");
-        }
+        verdicts::each_has_its_cause(&task, &after[cut..], &at);
         let end = Task::fold(&after).unwrap().unwrap();
         let may_pend = |id| id == IntentId::TASK && matches!(outcome, Outcome::Paused { .. });
         let open = end.intents.iter().find(|intent| intent.status == Status::Pending && !may_pend(intent.id));
