@@ -190,7 +190,14 @@ pub(super) fn clean_up(
 
 /// Moves out of a worktree that is to go what would be lost with it. One that cannot be opened is for its removal to see to.
 fn empty_worktree(journal: &mut Journal, env: &Env<'_>) -> Result<Result<(), repo::Error>, Error> {
-    let Ok(Some(standing)) = answered::standing(journal.task(), env.checkout) else { return Ok(Ok(())) };
+    // opened anew only where nothing of this process's is at work in it: that removes locks
+    let standing = match &env.worktree {
+        Some(worktree) => worktree.clone(),
+        None => match answered::standing(journal.task(), env.checkout) {
+            Ok(Some(standing)) => standing,
+            Ok(None) | Err(_) => return Ok(Ok(())),
+        },
+    };
     match uncommittable::move_out(journal, &standing, Which::All) {
         Err(Error::Repo(error)) => Ok(Err(error)),
         moved => moved.map(Ok),

@@ -83,8 +83,16 @@ impl Worktree {
         self.notes.lock().as_ref().map_or(Ok(()), |note| self.write_note(&note.noted))
     }
 
+    /// In place it goes with what says that a task works there.
+    fn note_file(&self) -> PathBuf {
+        match self.branch().isolation {
+            Isolation::Worktree => self.git_dir().join(FILE),
+            Isolation::InPlace => self.checkout().in_place_directory().join(FILE),
+        }
+    }
+
     fn write_note(&self, noted: &Noted) -> Result<(), Error> {
-        let path = self.git_dir().join(FILE);
+        let path = self.note_file();
         let text = serde_json::to_vec(noted).map_err(std::io::Error::from);
         let write = |text: Vec<u8>| fs::File::create(&path).and_then(|mut file| file.write_all(&text));
         text.and_then(write).map_err(io_error("write", &path))
@@ -109,16 +117,13 @@ impl Worktree {
         {
             self.put_right(&mut before, &self.noted()?)?;
         }
-        match self.branch().isolation {
-            // until the next command, for whoever goes on if this is not recorded
-            Isolation::Worktree => Ok(()),
-            Isolation::InPlace => remove_file(&self.git_dir().join(FILE)),
-        }
+        // the file stays until the next command, for whoever goes on if this is not recorded
+        Ok(())
     }
 
     /// The same after a process that was cut off while its command ran.
     pub fn see_to_persons_again(&self) -> Result<(), Error> {
-        let path = self.git_dir().join(FILE);
+        let path = self.note_file();
         // none was written, or the directory was made again
         let Ok(text) = fs::read(&path) else { return Ok(()) };
         if let Ok(mut before) = serde_json::from_slice::<Noted>(&text) {
