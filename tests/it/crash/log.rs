@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::Case;
 use crate::{
-    storage::AS_VERSION_1,
+    storage::versions::AS_VERSION_1,
     support::{Script, Step, TestEnvironment, Wire},
 };
 
