@@ -46,6 +46,8 @@ pub(super) struct Notes(Arc<Mutex<Option<Note>>>);
 struct Note {
     stamps: BTreeMap<PathBuf, Stamp>,
     noted: Noted,
+    /// It lies in the file.
+    written: bool,
 }
 
 #[derive(Clone, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
@@ -72,7 +74,7 @@ impl Worktree {
         let stamps = self.persons_stamps();
         let mut note = self.notes.lock();
         if note.as_ref().is_none_or(|note| note.stamps != stamps) {
-            *note = Some(Note { stamps, noted: self.noted()? });
+            *note = Some(Note { stamps, noted: self.noted()?, written: false });
         }
         Ok(())
     }
@@ -80,7 +82,13 @@ impl Worktree {
     /// The same, so that it outlives this process.
     pub fn note_persons_durably(&self) -> Result<(), Error> {
         self.note_persons()?;
-        self.notes.lock().as_ref().map_or(Ok(()), |note| self.write_note(&note.noted))
+        let mut note = self.notes.lock();
+        // to write a file again costs more than all the rest
+        if let Some(note) = note.as_mut().filter(|note| !(note.written && self.note_file().exists())) {
+            self.write_note(&note.noted)?;
+            note.written = true;
+        }
+        Ok(())
     }
 
     /// In place it goes with what says that a task works there.
