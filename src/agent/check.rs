@@ -54,17 +54,17 @@ pub(super) async fn check(journal: &mut Journal, env: &Env<'_>, id: &CallId) -> 
     }
     journal.commit()?;
     let verdict = run_all(journal, env, id, &commands).await?;
-    take_back(journal, env, &head)?;
+    take_back(journal, env, &head, false)?;
     env.answer(journal, id, verdict)?;
     journal.push(EventKind::IntentSettled { intent, cause: None })?;
     Ok(())
 }
 
-/// Takes away what the checks left.
-pub(super) fn take_back(journal: &mut Journal, env: &Env<'_>, head: &CommitId) -> Result<(), Error> {
+/// Takes away what the checks left. `unseen`: nobody saw their end, and somebody may have changed files since.
+pub(super) fn take_back(journal: &mut Journal, env: &Env<'_>, head: &CommitId, unseen: bool) -> Result<(), Error> {
     uncommittable::move_out(journal, env.worktree()?, Which::All)?;
     let at_ms = journal.clock().civil_ms();
-    let told = place::taken_back(journal.task(), at_ms, env.worktree()?, head, "check")?;
+    let told = place::taken_back(journal.task(), at_ms, env.worktree()?, head, "check", unseen)?;
     switch::record(
         journal,
         told.map(|told| format!("while the checks ran, they or somebody else changed files; {told}")),

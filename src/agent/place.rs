@@ -105,23 +105,24 @@ pub(super) fn clear_up(task: &Task, at_ms: u64, worktree: &Worktree, at: &Commit
     if changed.is_empty() {
         return Ok(None);
     }
-    let kept = taken_back(task, at_ms, worktree, at, "setup")?;
+    let kept = taken_back(task, at_ms, worktree, at, "setup", false)?;
     let names = changed.iter().take(10).cloned().collect::<Vec<_>>().join(", ");
     Ok(kept.map(|kept| format!("while the setup ran, it or somebody else changed {names}; {kept}")))
 }
 
 /// Makes the files of a worktree those of `at` again, after `what` ran. In a checkout nobody can tell what that left from
-/// what its person did meanwhile: all of it is kept, and this says where.
+/// what its person did meanwhile, nor anywhere where its end went `unseen`: all of it is kept, and this says where.
 pub(super) fn taken_back(
     task: &Task,
     at_ms: u64,
     worktree: &Worktree,
     at: &CommitId,
     what: &str,
+    unseen: bool,
 ) -> Result<Option<String>, Error> {
     let kept = match task.started.isolation {
-        Isolation::InPlace => worktree.keep_as(what, at, at_ms)?,
-        Isolation::Worktree => None,
+        Isolation::Worktree if !unseen => None,
+        Isolation::InPlace | Isolation::Worktree => worktree.keep_as(what, at, at_ms)?,
     };
     let torn = switch::torn(&worktree.restore(at)?);
     let kept = kept.map(|kept| format!("that was taken back, and what was there is kept at {kept}"));

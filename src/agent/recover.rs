@@ -106,7 +106,7 @@ async fn recover_intent(journal: &mut Journal, env: &mut Env<'_>, intent: &Inten
                 return Ok(());
             }
             let head = head(journal.task())?;
-            check::take_back(journal, env, &head)?;
+            check::take_back(journal, env, &head, true)?;
             abandoned(journal, id, "the check was cut off; it is run again")
         }
         IntentKind::Squash { from, to } if journal.task().given_up() => {

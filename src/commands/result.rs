@@ -182,7 +182,7 @@ impl TaskResult {
             },
             check: last_check(task),
             answers: if task.asks_about_files() { vec!["rollback", "keep", "drop"] } else { Vec::new() },
-            notices: notices(task, outcome, discard),
+            notices: with_found(notices(task, outcome, discard), task, checkout),
         })
     }
 }
@@ -208,6 +208,20 @@ fn last_check(task: &Task) -> Option<Check> {
         status: check.status,
         output_tail: check.output_tail.clone(),
     })
+}
+
+/// And where it is kept what was found beside the task's own work, so far as nothing has named it.
+fn with_found(mut notices: Vec<String>, task: &Task, checkout: &Checkout) -> Vec<String> {
+    let place = format!("refs/nisse/found/{}/", task.id);
+    let found = checkout.task_refs().unwrap_or_default().into_iter().map(|one| one.name);
+    let unnamed: Vec<String> = found
+        .filter(|name| name.starts_with(&place) && !name.ends_with("/asked"))
+        .filter(|name| !notices.iter().any(|notice| notice.contains(name.as_str())))
+        .collect();
+    if !unnamed.is_empty() {
+        notices.push(format!("what was found beside the task's own work is kept: {}", unnamed.join(", ")));
+    }
+    notices
 }
 
 fn notices(task: &Task, outcome: &Outcome, discard: Option<Status>) -> Vec<String> {

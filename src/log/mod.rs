@@ -39,6 +39,8 @@ pub struct Log {
     connection: rusqlite::Connection,
     state_dir: PathBuf,
     notice: Option<String>,
+    /// Goes after the connection to what is in it.
+    _copy: Option<tempfile::TempDir>,
 }
 
 /// Why the log could not do what was asked.

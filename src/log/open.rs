@@ -9,6 +9,7 @@ use std::{
 };
 
 use rusqlite::{Connection, OpenFlags};
+use tempfile::TempDir;
 
 use super::{Error, Log, SCHEMA, schema};
 
@@ -36,7 +37,7 @@ impl Log {
             let path = path.clone();
             move |source| Error::Database { what, path, source }
         };
-        let mut notice = None;
+        let (mut notice, mut copy) = (None, None);
         let mut connection = match access {
             Access::Write => {
                 private_dir(state_dir)?;
@@ -44,22 +45,28 @@ impl Log {
                 Connection::open(&path).map_err(database("opening the log"))?
             }
             Access::Read if !path.exists() => return Ok(None),
-            Access::Read => open_for_reading(&path)?,
+            Access::Read => {
+                copy = copy_with_wal(&path)?;
+                let at = copy.as_ref().map_or_else(|| path.clone(), |copy| copy.path().join("nisse.db"));
+                open_for_reading(&at)?
+            }
         };
         connection.busy_timeout(Duration::from_secs(5)).map_err(database("setting up the log"))?;
+        let version = |connection: &Connection| -> Result<u32, Error> {
+            let found = connection.query_row("PRAGMA user_version", [], |row| row.get(0));
+            let found = found.map_err(database("reading the version"))?;
+            if found > SCHEMA { Err(Error::Newer { path: path.clone(), found }) } else { Ok(found) }
+        };
+        let mut found = version(&connection)?;
+        // of what a newer nisse made, nothing is changed
         if access == Access::Write {
             notice = prepare(&mut connection, state_dir, &path)?;
-        }
-        let found: u32 = connection
-            .query_row("PRAGMA user_version", [], |row| row.get(0))
-            .map_err(database("reading the version"))?;
-        if found > SCHEMA {
-            return Err(Error::Newer { path, found });
+            found = version(&connection)?;
         }
         if found == 0 {
             return Ok(None);
         }
-        Ok(Some(Self { connection, state_dir: state_dir.to_owned(), notice }))
+        Ok(Some(Self { connection, state_dir: state_dir.to_owned(), notice, _copy: copy }))
     }
 
     /// What the person should know about where the log lies.
@@ -84,6 +91,27 @@ fn open_for_reading(path: &Path) -> Result<Connection, Error> {
         Connection::open_with_flags(format!("file:{escaped}?immutable=1"), flags | OpenFlags::SQLITE_OPEN_READ_ONLY)
     };
     opened.map_err(|source| Error::Database { what: "opening the log", path: path.to_owned(), source })
+}
+
+/// A copy of a database in a directory that cannot be written, where a killed process left events in its write-ahead log:
+/// read in its place they would not be seen. None where nothing is left, or where it can be read in its place.
+fn copy_with_wal(path: &Path) -> Result<Option<TempDir>, Error> {
+    let wal = path.with_extension("db-wal");
+    if dir_is_writable(path) || !wal.metadata().is_ok_and(|found| found.len() > 0) {
+        return Ok(None);
+    }
+    let copy = || {
+        let directory = tempfile::Builder::new().prefix("nisse-log-").tempdir()?;
+        for from in [path, &wal] {
+            fs::copy(from, directory.path().join(from.file_name().unwrap_or_default()))?;
+        }
+        Ok(directory)
+    };
+    copy().map(Some).map_err(|source| Error::Io {
+        what: "copying the log, to read it, from",
+        path: path.to_owned(),
+        source,
+    })
 }
 
 fn dir_is_writable(path: &Path) -> bool {

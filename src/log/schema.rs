@@ -11,7 +11,7 @@ use super::{SCHEMA, crash};
 /// What makes version `n + 2` of version `n + 1`.
 const STEPS: [&str; SCHEMA as usize - 1] = [
     // 2: the list of tasks is read from the index alone, without a look at each first event
-    "DROP INDEX event_first;
+    "DROP INDEX IF EXISTS event_first;
      CREATE INDEX event_first ON event (at_ms, task) WHERE seq = 1;",
 ];
 

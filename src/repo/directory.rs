@@ -43,10 +43,12 @@ pub(crate) fn link_on_the_way(path: &Path) -> Option<PathBuf> {
 /// The same path without links, as far as it is there.
 pub(crate) fn real(path: &Path) -> io::Result<PathBuf> {
     match path.canonicalize() {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => match (path.parent(), path.file_name()) {
-            (Some(parent), Some(name)) => Ok(real(parent)?.join(name)),
-            (Some(_) | None, Some(_) | None) => Err(error),
-        },
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+            match (path.parent(), path.file_name()) {
+                (Some(parent), Some(name)) => Ok(real(parent)?.join(name)),
+                (Some(_) | None, Some(_) | None) => Err(error),
+            }
+        }
         found => found,
     }
 }
