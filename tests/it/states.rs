@@ -1,11 +1,12 @@
 //! What a checkout may be like: a task works there, or is refused with a sentence that says why before anything changed.
 
-use std::{fs, os::unix::fs::MetadataExt as _, path::Path, process::Command};
+use std::{fs, os::unix::fs::MetadataExt as _, path::Path, process::Command, time::Duration};
 
 use nisse::log::{Access, Log};
+use rustix::process::Signal;
 use serde_json::json;
 
-use crate::support::{Checkout, Fingerprint, Run, Script, Step, TestEnvironment, Wire};
+use crate::support::{Checkout, Fingerprint, Run, Script, Step, TestEnvironment, Wire, wait_until};
 
 const ISOLATIONS: [&str; 2] = ["worktree", "in-place"];
 
@@ -167,13 +168,18 @@ fn a_checkout_of_somebody_elses_needs_the_persons_trust() {
 
 /// Runs nisse where the checkout's disk can only be read; none where the system does not let that be arranged.
 fn on_a_read_only_disk(env: &TestEnvironment, arguments: &[&str]) -> Option<Run> {
+    on_a_read_only_place(env, env.checkout.path(), arguments)
+}
+
+/// The same where this directory is on such a disk.
+fn on_a_read_only_place(env: &TestEnvironment, place: &Path, arguments: &[&str]) -> Option<Run> {
     let can = Command::new("unshare").args(["--mount", "true"]).output().is_ok_and(|output| output.status.success());
     if !can || !is_superuser("a disk that can only be read") {
         eprintln!("skipped: no mount namespace for a disk that can only be read");
         return None;
     }
-    let script = "mount --bind \"$0\" \"$0\" && mount -o remount,ro,bind \"$0\" && cd \"$0\" && exec \"$@\"";
-    let checkout = env.checkout.path().to_str().unwrap();
+    let script = "mount --bind \"$0\" \"$0\" && mount -o remount,ro,bind \"$0\" && cd \"$PWD\" && exec \"$@\"";
+    let checkout = place.to_str().unwrap();
     let nisse = [&[env!("CARGO_BIN_EXE_nisse")], arguments].concat();
     Some(env.run_program("unshare", &[&["--mount", "sh", "-c", script, checkout], &nisse[..]].concat()))
 }
@@ -198,6 +204,24 @@ fn a_disk_that_can_only_be_read_is_refused_and_looked_at() {
         env.run(&["apply", "--json", task]).exits(0);
         env.changed_paths();
     }
+}
+
+#[test]
+fn what_a_killed_process_left_is_read_on_a_read_only_disk() {
+    let scratch = tempfile::tempdir().unwrap();
+    let asked = scratch.path().join("asked");
+    let seen = asked.clone();
+    let late = Step::hand_back().before(move || fs::write(&seen, "").unwrap()).delay(Duration::from_mins(10));
+    let env = TestEnvironment::new(Wire::Chat, vec![late]);
+    let running = env.start(&["delegate", "--json", "Work."]);
+    assert!(wait_until(Duration::from_mins(2), || asked.exists()), "no request was sent");
+    running.signal(Signal::KILL);
+    env.finish(running);
+    let wal = env.state().join("nisse.db-wal");
+    assert!(wal.metadata().unwrap().len() > 0, "nothing is left in the write-ahead log");
+    let Some(run) = on_a_read_only_place(&env, &env.state(), &["log", "--json"]) else { return };
+    let listed = run.exits(0).json().pop().unwrap();
+    assert_eq!(listed["tasks"].as_array().unwrap().len(), 1, "{}", run.report());
 }
 
 #[test]
