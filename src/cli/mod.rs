@@ -153,7 +153,7 @@ async fn dispatch(args: &Args, manner: Manner) -> Result<u8, commands::Error> {
                 Some(name) => {
                     let id = named(manner, &opened, name, Purpose::Log)?;
                     let (task, events) = commands::log::one(&opened, id)?;
-                    render::log::one(manner, &task, &events);
+                    render::log::one(manner, &task, &events, commands::log::is_held(&opened, id)?);
                     Ok(0)
                 }
             }

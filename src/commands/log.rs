@@ -73,6 +73,11 @@ pub fn one(opened: &Opened, id: TaskId) -> Result<(Task, Vec<Event>), Error> {
     Ok((log.task(id)?, log.events(id, 0)?))
 }
 
+/// Whether a process works on the task at this moment.
+pub fn is_held(opened: &Opened, id: TaskId) -> Result<bool, Error> {
+    Ok(Log::open(opened.state_dir(), Access::Read)?.is_some_and(|log| log.is_held(id)))
+}
+
 /// What a task changed so far: from where it started to its last commit, also where its branch was discarded.
 pub fn diff(opened: &Opened, id: TaskId) -> Result<TaskDiff, Error> {
     let (task, _) = one(opened, id)?;

@@ -131,7 +131,7 @@ impl TaskResult {
         let started = &task.started;
         let ready = task.ready.as_ref();
         let diff = match (ready, &task.head) {
-            (Some(ready), Some(head)) if ready.snapshot != *head => Some(checkout.diff(&ready.snapshot, head)?),
+            (Some(ready), Some(head)) if ready.snapshot != *head => there(checkout.diff(&ready.snapshot, head))?,
             _ => None,
         };
         let discard = discard_status(task);
@@ -153,7 +153,7 @@ impl TaskResult {
             snapshot: ready.map(|ready| ready.snapshot.0.clone()),
             dirty: ready.is_some_and(|ready| ready.dirty),
             unfinished_files: match ready.filter(|ready| ready.dirty) {
-                Some(ready) => checkout.files_between(commit.as_ref(), &ready.snapshot)?,
+                Some(ready) => there(checkout.files_between(commit.as_ref(), &ready.snapshot))?.unwrap_or(0),
                 None => 0,
             },
             head: task.head.as_ref().map(|head| head.0.clone()),
@@ -208,6 +208,14 @@ fn last_check(task: &Task) -> Option<Check> {
         status: check.status,
         output_tail: check.output_tail.clone(),
     })
+}
+
+/// What was asked of a task's commits; none if the repository holds them no more, as after it was cloned anew.
+fn there<T>(asked: Result<T, repo::Error>) -> Result<Option<T>, repo::Error> {
+    match asked {
+        Err(repo::Error::NoSuchCommit { .. }) => Ok(None),
+        other => other.map(Some),
+    }
 }
 
 /// And where it is kept what was found beside the task's own work, so far as nothing has named it.

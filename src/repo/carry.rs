@@ -53,16 +53,26 @@ pub fn before_apply_ref(task: TaskId) -> String {
     format!("refs/nisse/before-apply/{task}")
 }
 
+/// The ref that keeps a checkout as it was before an earlier `nisse apply` of the same task.
+fn earlier_before_apply(task: TaskId, kept: &CommitId) -> String {
+    format!("refs/nisse/found/{task}/before-apply-{}", kept.short())
+}
+
 fn plan_ref(task: TaskId) -> String {
     format!("refs/nisse/plan/{task}")
 }
 
 impl Checkout {
-    /// Keeps the plan, and the snapshot that it was made on if `before` is given, from being pruned.
+    /// Keeps the plan, and the snapshot that it was made on if `before` is given, from being pruned. What was kept of an
+    /// earlier time goes beside it: it may be the only place of what was reset since.
     pub fn hold_plan(&self, task: TaskId, plan: &CommitId, before: Option<&CommitId>) -> Result<(), Error> {
         let mut input = format!("start\nupdate {} {plan}\n", plan_ref(task));
         if let Some(before) = before {
-            let _ = writeln!(input, "update {} {before}", before_apply_ref(task));
+            let name = before_apply_ref(task);
+            if let Some(earlier) = self.store().reference(&name)?.filter(|earlier| earlier != before) {
+                let _ = writeln!(input, "update {} {earlier}", earlier_before_apply(task, &earlier));
+            }
+            let _ = writeln!(input, "update {name} {before}");
         }
         input.push_str("commit\n");
         self.git().call(["update-ref", "--stdin"]).input(input.into_bytes()).run().map(drop)

@@ -30,9 +30,16 @@ impl Checkout {
         let head = self.store().head()?.commit;
         if head == landing.parent {
             crash::point("land.begun");
-            match &landing.merge {
-                Some(other) => self.merge_commit(other, &landing.message)?,
-                None => self.commit(landing)?,
+            let made = match &landing.merge {
+                Some(other) => self.merge_commit(other, &landing.message),
+                None => self.commit(landing),
+            };
+            if let Err(error) = made {
+                // a git that outlived a killed nisse may have made it meanwhile
+                let head = self.store().head()?.commit;
+                if head == landing.parent || self.landed(task, landing, head.as_ref())?.is_none() {
+                    return Err(error);
+                }
             }
         }
         let head = self.store().head()?.commit;

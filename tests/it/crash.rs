@@ -160,7 +160,8 @@ impl End {
             ("status", git(&["status", "--porcelain", "--ignored"])),
             ("worktrees", worktrees.lines().filter(|line| !line.starts_with("HEAD ")).collect()),
             ("directories", list("worktrees")),
-            ("locks", list("locks")),
+            // how long a killed process had worked is no lock; it goes with the lock that it lies beside
+            ("locks", list("locks").lines().filter(|name| !name.ends_with(".beat")).collect::<Vec<_>>().join("\n")),
             ("tasks", tasks.map(outcome).collect()),
             ("what is kept", unnamed),
         ]);

@@ -47,7 +47,9 @@ pub fn list(manner: Manner, tasks: &[Listed], unreadable: &[Report]) {
 }
 
 /// One task's story, or with `--json` its events in one document.
-pub fn one(manner: Manner, task: &Task, events: &[Event]) {
+///
+/// `held`: a process works on it at this moment.
+pub fn one(manner: Manner, task: &Task, events: &[Event], held: bool) {
     if manner.json {
         let events: Vec<_> = events.iter().map(json::event).collect();
         let outcome = task.outcome().map_or("pending", |outcome| outcome.word());
@@ -63,7 +65,14 @@ pub fn one(manner: Manner, task: &Task, events: &[Event]) {
             return;
         }
     }
-    teller.end(task);
+    if held {
+        data(
+            manner,
+            &format!("\na process works on it at this moment; follow it with: nisse log --follow {}", task.id),
+        );
+    } else {
+        teller.end(task);
+    }
 }
 
 /// Tells a task's events one after the other.
@@ -94,6 +103,9 @@ impl Teller {
         }
         let way_on = match task.outcome() {
             Some(Outcome::Ended { .. }) => return,
+            Some(Outcome::Paused { .. }) if task.asks_about_files() => {
+                format!("it goes on with: nisse resume {} and one of --rollback, --keep, --drop", task.id)
+            }
             Some(Outcome::Paused { .. }) => format!("it goes on with: nisse resume {}", task.id),
             None => format!("nobody works on it; it goes on with: nisse resume {}", task.id),
         };
