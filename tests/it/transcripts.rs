@@ -81,7 +81,7 @@ fn capped_tokens() {
 
 #[test]
 fn capped_cost() {
-    delegation("capped_cost", 4, &["--max-cost", "0.001"], || vec![write()]);
+    delegation("capped_cost", 4, &["--max-cost", "0.003"], || vec![write().usage(3000, 50)]);
 }
 
 #[test]
