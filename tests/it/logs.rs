@@ -10,6 +10,7 @@ use nisse::{
         event::{Event, EventKind},
         id::TaskId,
         task::Task,
+        wording::Wording,
     },
     log::{Access, Log},
 };
@@ -49,6 +50,17 @@ fn a_changed_shape_is_a_new_version() {
          `log::EVENTS` and add a step to `log/upcast`, then {}",
         record::HOW
     );
+}
+
+/// Else an older nisse, which knows the events, would call a newer wording corruption.
+#[test]
+fn a_new_wording_comes_with_a_new_version_of_the_events() {
+    let place = tempfile::tempdir().unwrap();
+    restore(nisse::log::EVENTS, place.path(), place.path().to_str().unwrap());
+    let log = Log::open(place.path(), Access::Read).unwrap().unwrap();
+    for id in log.tasks().unwrap() {
+        assert_eq!(log.started(id).unwrap().wording.version, Wording::NEWEST, "raise log::EVENTS; {}", record::HOW);
+    }
 }
 
 #[test]
