@@ -43,6 +43,7 @@ mod packing;
 mod patch;
 mod persons_refs;
 mod prefix;
+mod pricing;
 mod proxy;
 mod reasoning;
 mod recordings;
