@@ -33,22 +33,22 @@ fn spent(cost: Option<Money>, answered_by: Option<AnsweredBy>, usage: Option<Usa
     (task.spend.cost, task.spend.cost_unknown)
 }
 
-fn other(prices: Option<Prices>) -> Option<AnsweredBy> {
-    Some(AnsweredBy { alias: "b".to_owned(), backing: "openai/b".to_owned(), fallback: true, prices })
+fn other(prices: Option<Prices>) -> AnsweredBy {
+    AnsweredBy { alias: "b".to_owned(), backing: "openai/b".to_owned(), fallback: true, prices }
 }
 
 #[test]
 fn the_proxys_word_counts_before_any_price() {
     assert_eq!(spent(Some(Money(5)), None, Some(USAGE)), (Money(5), false));
-    assert_eq!(spent(Some(Money(5)), other(None), Some(USAGE)), (Money(5), false));
+    assert_eq!(spent(Some(Money(5)), Some(other(None)), Some(USAGE)), (Money(5), false));
 }
 
 #[test]
 fn what_the_proxy_did_not_say_is_counted_by_the_prices_of_whoever_answered() {
     assert_eq!(spent(None, None, Some(USAGE)), (Money(120_000_000), false));
     let dear = Prices { input: Some(Money(3_000_000)), output: Some(Money(0)), ..Prices::default() };
-    assert_eq!(spent(None, other(Some(dear.clone())), Some(USAGE)), (Money(300_000_000), false));
+    assert_eq!(spent(None, Some(other(Some(dear.clone()))), Some(USAGE)), (Money(300_000_000), false));
     // an estimate of another model's tokens is no known cost, and still acts on the cap
-    assert_eq!(spent(None, other(Some(dear)), None), (Money(220_000_000), true));
-    assert_eq!(spent(None, other(None), Some(USAGE)), (Money(120_000_000), true));
+    assert_eq!(spent(None, Some(other(Some(dear))), None), (Money(220_000_000), true));
+    assert_eq!(spent(None, Some(other(None)), Some(USAGE)), (Money(120_000_000), true));
 }
