@@ -114,7 +114,17 @@ fn way_on(result: &TaskResult) -> String {
         "gated" => {
             format!("look into {} and at `nisse log {task}`", result.worktree.as_deref().unwrap_or("the branch"))
         }
-        _ => format!("the whole story: nisse log {task}"),
+        _ => {
+            let story = format!("the whole story: nisse log {task}");
+            match &result.begin_again {
+                Some(command) if result.discarded_ref.is_some() && !result.artifacts.is_empty() => format!(
+                    "{story}\ngo on with a larger cap: {command}\nit begins with the files of this task, and `nisse apply` \
+                     will bring its own part; for the part of this one: nisse log {task} --diff | git apply"
+                ),
+                Some(command) => format!("{story}\ngo on with a larger cap: {command}"),
+                None => story,
+            }
+        }
     }
 }
 
