@@ -5,6 +5,7 @@
 
 mod apply;
 mod bad_replies;
+mod bad_states;
 mod branch_contents;
 mod budget;
 mod calls;
