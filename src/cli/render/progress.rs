@@ -235,7 +235,7 @@ fn turn(task: &Task, number: u32) -> String {
         let calls: Vec<_> = turn.reply.calls().map(shown_call).collect();
         let mut done = if calls.is_empty() { no_call(&turn.reply) } else { first_line(&calls.join("; "), 100) };
         for told in &turn.nudges {
-            done = format!("{done}; told: {}", first_line(told, 120));
+            done = format!("{done}; told: {}", first_line(told, 80));
         }
         done
     });
