@@ -145,8 +145,7 @@ fn kind(error: &commands::Error) -> (&'static str, u8) {
         | commands::Error::Write { .. }
         | commands::Error::Signals { .. }
         | commands::Error::Listen { .. } => ("environment", ENVIRONMENT),
-        commands::Error::Cut { source, .. } => agent_kind(source),
-        commands::Error::Unmade { source, .. } => agent_kind(source),
+        commands::Error::Cut { source, .. } | commands::Error::Unmade { source, .. } => agent_kind(source),
         commands::Error::Moved { .. } => ("repository_changed", ENVIRONMENT),
         commands::Error::PathNotText { .. } => ("path_not_text", ENVIRONMENT),
         commands::Error::Several(_) => ("several_tasks", GATED),

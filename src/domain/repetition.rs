@@ -127,12 +127,12 @@ mod tests {
 
     fn endless() -> Vec<String> {
         let before = "First I look at what fails, and then at why. ".to_owned();
-        let paragraph: String = (0..40).map(|n| format!("{n}. Then I will look at the file once more.\n")).collect();
+        let lines: Vec<_> = (0..40).map(|n| format!("{n}. Then I will look at the file once more.\n")).collect();
         vec![
             "\n".repeat(5000),
             before.clone() + &"{\"name\": \"read_file\", \"arguments\": {\"path\": \"a.txt\"}}\n".repeat(200),
             before.repeat(3) + &"so é it is 🔥 ".repeat(500),
-            before + &paragraph.repeat(20),
+            before + &lines.concat().repeat(20),
         ]
     }
 
@@ -149,7 +149,7 @@ mod tests {
 
     #[test]
     fn what_is_long_and_dull_but_not_endless_is_left_alone() {
-        let table: String = (0..400).map(|n| format!("| {n:>4} | {:>6} | - | - |\n", n * n)).collect();
+        let rows: Vec<_> = (0..400).map(|n| format!("| {n:>4} | {:>6} | - | - |\n", n * n)).collect();
         let rule = format!("|{}|\n", "-".repeat(300)).repeat(2);
         let code = "    {\n        0, 0, 0, 0, 0, 0, 0, 0,\n    },\n".repeat(60) + "};\n";
         let base64: String = (0u64..6000)
@@ -160,7 +160,7 @@ mod tests {
                 )
             })
             .collect();
-        for text in [table.as_str(), &rule, &code, &base64, &"A".repeat(3000)] {
+        for text in [rows.concat().as_str(), &rule, &code, &base64, &"A".repeat(3000)] {
             assert_eq!(stopped(Repetition::of_words(), text, 50), None, "{}", &text[..60]);
         }
         // a file may hold much more of it

@@ -126,7 +126,8 @@ fn after(
     let mut started = world.started(30);
     (started.setup, started.checks, started.wording.version) = (None, Vec::new(), wording);
     started.branch = format!("nisse/state-{number}");
-    started.worktree = world.worktree.with_file_name(format!("state-{number}")).to_str().unwrap().to_owned();
+    let worktree = world.worktree.with_file_name(format!("state-{number}"));
+    started.worktree = worktree.into_os_string().into_string().unwrap();
     model(&mut started.model);
     let id = TaskId(uuid::Uuid::from_u128(0x7000_8000_0000_0000_0000 + number));
     let journal = Journal::begin(world.log("states"), CLOCK, id, started, Vec::new()).unwrap();
@@ -215,7 +216,7 @@ fn how_many_states_a_model_goes_on_from() {
                 });
                 let (deltas, _shown) = tokio::sync::mpsc::unbounded_channel();
                 match runtime.block_on(proxy.ask(&request, &deltas)) {
-                    Ok(reply) => went_on += u64::from(goes_on(&request, &reply)),
+                    Ok(reply) => went_on += u64::from(goes_on(state, &request, &reply)),
                     Err(error) => eprintln!("  {name}: {error}"),
                 }
             }
@@ -226,17 +227,24 @@ fn how_many_states_a_model_goes_on_from() {
     }
 }
 
-/// Whether a reply holds a call that could be run.
-fn goes_on(request: &Request, reply: &Reply) -> bool {
-    reply.stop != Stop::Truncated && reply.calls().any(|call| tools::parse(call, &request.tools).is_ok())
+/// Whether a reply holds a call that could be run, and that is not the one before once more.
+fn goes_on(state: &[Said], request: &Request, reply: &Reply) -> bool {
+    let again = |call: &Call| match state.last() {
+        Some(Said::Call(name, arguments)) => call.name == *name && call.arguments == *arguments,
+        Some(Text(_) | Again(..) | Cut(_) | CutCall(..) | Thought(_)) | None => false,
+    };
+    let runs = |call: &Call| !again(call) && tools::parse(call, &request.tools).is_ok();
+    reply.stop != Stop::Truncated && reply.calls().any(runs)
 }
 
 #[test]
 fn what_counts_as_going_on() {
     let world = World::new();
     let (request, _) = after(&world, 1, &[Text("")], Wording::NEWEST, |_| ());
-    let counts = |said: &Said| goes_on(&request, &said.reply(&request));
-    assert!(counts(&Said::Call("read_file", "{\"path\": \"a.txt\"}")));
+    let read = || Said::Call("read_file", "{\"path\": \"a.txt\"}");
+    let counts = |said: &Said| goes_on(&[Text("")], &request, &said.reply(&request));
+    assert!(counts(&read()));
+    assert!(!goes_on(&[read()], &request, &read().reply(&request)), "the same call once more");
     for not in [
         Text("read_file"),
         Said::Call("read_file", "{\"file\": \"a.txt\"}"),

@@ -33,7 +33,7 @@ fn as_told(env: &TestEnvironment, stderr: &str) -> Run {
     let told =
         stderr.lines().find_map(|line| line.split_once(": nisse ").filter(|(before, _)| before.contains("go on")));
     let (_, command) = told.unwrap_or_else(|| panic!("no command is told: {stderr}"));
-    let line = format!("\"$0\" {} --json", command);
+    let line = format!("\"$0\" {command} --json");
     env.run_program("sh", &["-c", &line, env!("CARGO_BIN_EXE_nisse")])
 }
 

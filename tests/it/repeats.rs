@@ -116,11 +116,11 @@ fn three_replies_that_repeat_themselves_fail_the_task_and_it_says_so() {
 #[test]
 fn what_is_long_and_dull_is_taken_whole() {
     for wire in Wire::BOTH {
-        let table: String = (0..300).map(|n| format!("| {n:>4} | - | - | {:>6} |\n", n * n)).collect();
+        let table: Vec<_> = (0..300).map(|n| format!("| {n:>4} | - | - | {:>6} |\n", n * n)).collect();
         let rows = "0, 0, 0, 0, 0, 0, 0, 0,\n".repeat(900);
         let base64 = "QUFB".repeat(6000);
         let steps = vec![
-            Step::text(&table).and_call("write_file", json!({"path": "rows.txt", "content": rows})),
+            Step::text(&table.concat()).and_call("write_file", json!({"path": "rows.txt", "content": rows})),
             write("base64.txt", &base64).thinking(&format!("It is {}.", "0x00, ".repeat(500)), "sig=="),
             Step::hand_back(),
         ];
