@@ -223,6 +223,7 @@ async fn connect(settings: &Settings, environment: &Environment, root: Option<&P
                 | Error::Brief(_)
                 | Error::Proxy(_)
                 | Error::Repo(_)
+                | Error::Applying { .. }
                 | Error::Roles(_)
                 | Error::Unpriced { .. }
                 | Error::Window(_)
