@@ -94,7 +94,7 @@ impl<'a> Known<'a> {
             // one whose beginning cannot be read has no branch that could be known
             let Ok(started) = log.started(id) else { continue };
             if Path::new(&started.checkout) == checkout.root() {
-                known.branches.insert(started.branch, id);
+                known.branches.insert(started.branch.clone(), id);
             }
         }
         Ok(known)
@@ -325,7 +325,7 @@ fn git_locks(log: &Log, checkout: &Checkout, id: TaskId, branch: &str) -> Result
     if log.is_held(id) {
         return Ok(Vec::new());
     }
-    let spec = names(id, &log.started(id)?);
+    let spec = names(id, &*log.started(id)?);
     let leftover = |lock: PathBuf| Leftover {
         kind: "git_lock",
         name: lock.display().to_string(),

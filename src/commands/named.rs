@@ -93,10 +93,10 @@ pub fn task(opened: &Opened, name: &str, purpose: Purpose) -> Result<Named, Erro
         }
     };
     if may {
-        return Ok(Named { id, elsewhere: Some(started.checkout) });
+        return Ok(Named { id, elsewhere: Some(started.checkout.clone()) });
     }
     let here = here.map_or_else(|| opened.path().to_owned(), |here| here.root().to_owned());
-    Err(Error::OtherCheckout { task: id, checkout: started.checkout, here, command: purpose.word() })
+    Err(Error::OtherCheckout { task: id, checkout: started.checkout.clone(), here, command: purpose.word() })
 }
 
 fn nearness(opened: &Opened, here: Option<&Checkout>, started: &TaskStarted) -> Nearness {

@@ -4,7 +4,10 @@
 //! ([`intent::next_status`](super::intent::next_status)) forbids, both when an event is about to be written and when a
 //! stored one is read: an illegal event cannot be written, and a stored one is corruption.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use super::{
     caps::{Cap, Money, Spend},
@@ -61,7 +64,7 @@ impl Task {
             seq: 1,
             spent_ms: first.spent_ms,
             span: 1,
-            started: (**started).clone(),
+            started: Arc::new((**started).clone()),
             ready: None,
             turns: Vec::new(),
             intents: vec![Intent {

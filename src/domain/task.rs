@@ -1,6 +1,9 @@
 //! A task's state: nothing but its events, [folded](super::fold).
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use super::{
     caps::{Cap, Spend},
@@ -27,7 +30,7 @@ pub struct Task {
     /// The sequence number of the event with which the last process began.
     pub span: u64,
     /// Its first event.
-    pub started: TaskStarted,
+    pub started: Arc<TaskStarted>,
     /// Snapshot and worktree, once they stand.
     pub ready: Option<Ready>,
     /// Its turns, oldest first.

@@ -6,6 +6,8 @@ use super::{
     Error, Log, codec,
     lock::{self, is_held},
 };
+use std::sync::Arc;
+
 use crate::domain::{
     event::{Event, TaskStarted},
     fold::Illegal,
@@ -114,7 +116,7 @@ impl Log {
     }
 
     /// What a task began with.
-    pub fn started(&self, task: TaskId) -> Result<TaskStarted, Error> {
+    pub fn started(&self, task: TaskId) -> Result<Arc<TaskStarted>, Error> {
         let row = self
             .connection
             .prepare_cached(&format!("{EVENT} WHERE task = ?1 AND seq = 1"))

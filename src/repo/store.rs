@@ -9,6 +9,7 @@ mod conversion;
 mod library;
 mod loose;
 mod program;
+mod trees;
 
 use std::path::{Path, PathBuf};
 

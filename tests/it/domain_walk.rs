@@ -336,7 +336,7 @@ fn is_defined_and_careful(task: &Task) -> Result<(), TestCaseError> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn every_prefix_of_a_legal_history_folds_and_has_a_next_step(choices in proptest::collection::vec(any::<u8>(), 1..120)) {

@@ -23,6 +23,7 @@ use super::{
     agreement::is_odd_file_system,
     conversion::keeps_bytes,
     loose::{RefLock, sync_objects},
+    trees::{collect_submodules, trees_of},
 };
 use crate::{
     domain::{filters::filter_of, id::CommitId},
@@ -453,43 +454,4 @@ fn entry(path: &Path, found: &fs::Metadata, mode: u32, id: Oid) -> IndexEntry {
         flags_extended: 0,
         path: path.as_os_str().as_bytes().to_vec(),
     }
-}
-
-/// The trees that lead to these paths, from the root on.
-fn trees_of(repository: &Repository, tree: Oid, paths: &[PathBuf]) -> Result<BTreeSet<String>, git2::Error> {
-    let root = repository.find_tree(tree)?;
-    let mut trees = BTreeSet::from([tree.to_string()]);
-    for path in paths {
-        for above in path.ancestors().skip(1).filter(|above| !above.as_os_str().is_empty()) {
-            match root.get_path(above) {
-                Ok(entry) if entry.kind() == Some(ObjectType::Tree) => {
-                    trees.insert(entry.id().to_string());
-                }
-                // it went with its last file
-                Ok(_) | Err(_) => {}
-            }
-        }
-    }
-    Ok(trees)
-}
-
-/// Walks by hand: libgit2's own walk gives up at a directory whose name is no text.
-fn collect_submodules(
-    repository: &Repository,
-    tree: &git2::Tree<'_>,
-    parent: &[u8],
-    found: &mut Vec<Submodule>,
-) -> Result<(), git2::Error> {
-    for entry in tree {
-        let mut path = [parent, entry.name_bytes()].concat();
-        match entry.kind() {
-            Some(ObjectType::Commit) => found.push(Submodule { path, commit: entry.id().to_string() }),
-            Some(ObjectType::Tree) => {
-                path.push(b'/');
-                collect_submodules(repository, &repository.find_tree(entry.id())?, &path, found)?;
-            }
-            Some(ObjectType::Any | ObjectType::Blob | ObjectType::Tag) | None => {}
-        }
-    }
-    Ok(())
 }

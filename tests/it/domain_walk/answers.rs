@@ -71,7 +71,7 @@ fn give_up(task: &mut Task) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 1000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn whatever_happened_a_task_can_be_given_up(choices in proptest::collection::vec(any::<u8>(), 1..80)) {
