@@ -8,7 +8,7 @@ pub mod budget;
 mod check;
 pub mod context;
 pub mod env;
-pub mod mask;
+mod masked;
 mod nudge;
 pub mod place;
 mod prepare;

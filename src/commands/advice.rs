@@ -31,6 +31,11 @@ pub fn advice(error: &Error) -> Option<String> {
         )),
         Error::BranchTaken { .. } => Some("name another with --branch, or leave it out".to_owned()),
         Error::BranchName { .. } => Some("see `git help check-ref-format`, or leave --branch out".to_owned()),
+        Error::HoldsSecret { .. } => Some(
+            "in a command, name the environment variable that holds it (in single quotes: '$NAME'), and let commands have \
+             that by commands.pass_env"
+                .to_owned(),
+        ),
         Error::WorktreeInside { .. } => Some("name a directory outside, such as \"..\"".to_owned()),
         Error::BaseInPlace => Some("leave one of the two out".to_owned()),
         Error::Log(error) => Some(on_log(error).to_owned()),
@@ -89,6 +94,9 @@ fn on_log(error: &log::Error) -> &'static str {
     match error {
         log::Error::Io { .. } | log::Error::Database { .. } => {
             "see that the disk has room and the state directory can be written"
+        }
+        log::Error::Emptied { .. } => {
+            "bring nisse.db back from a backup; or move the state directory away, and begin anew: branches are untouched"
         }
         log::Error::OldLibrary { .. } => "build nisse with its own SQLite",
         log::Error::Newer { .. } | log::Error::NewerEvent { .. } => {

@@ -115,6 +115,12 @@ pub enum Error {
         /// How it ended.
         outcome: &'static str,
     },
+    /// Something that a task keeps and shows as it is holds a secret.
+    #[error("{what} holds a secret, or what looks like one; it would be stored and sent to the model")]
+    HoldsSecret {
+        /// What does.
+        what: &'static str,
+    },
     /// A task that has no commits yet.
     #[error("task {task} has not begun to work: there is no diff")]
     NoDiff {

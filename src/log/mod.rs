@@ -72,6 +72,12 @@ pub enum Error {
         /// Its version.
         found: String,
     },
+    /// The database holds nothing, though tasks were begun beside it.
+    #[error("the log {} is empty, though tasks were begun here: what they did is not known any more", path.display())]
+    Emptied {
+        /// The database file.
+        path: PathBuf,
+    },
     /// A newer nisse has written the database.
     #[error("{} has version {found}, and this nisse knows versions up to {SCHEMA}", path.display())]
     Newer {

@@ -25,7 +25,7 @@ pub fn text(applied: &Applied) -> String {
         _ => "already applied: the files are in your checkout, uncommitted; nothing was done\n".to_owned(),
     };
     if !files.is_empty() {
-        let _ = writeln!(text, "files      {}", plain(&first_line(&files.join(", "), 200)));
+        let _ = writeln!(text, "files      {}", first_line(&plain(&files.join(", ")), 200));
     }
     if !left.is_empty() {
         let _ =

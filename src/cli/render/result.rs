@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{Manner, data, first_line, grouped, say, screen, span};
+use super::{Manner, data, first_line, grouped, plain, say, screen, span};
 use crate::{commands::result::TaskResult, domain::id::TaskId};
 
 /// Shows the result.
@@ -49,7 +49,7 @@ pub fn text(result: &TaskResult) -> String {
             counted(stat.files, "file"),
             stat.insertions,
             stat.deletions,
-            first_line(&result.artifacts.join(", "), 100),
+            first_line(&plain(&result.artifacts.join(", ")), 100),
         );
     }
     if let Some(check) = &result.check {
