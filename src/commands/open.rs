@@ -80,15 +80,9 @@ impl Opened {
         Ok(Checkout::open(path, &for_git(&self.environment))?)
     }
 
-    /// Whether a task began in the checkout that a command stands in, which may have been moved since. Where an older nisse
-    /// began it the repository bears no mark, but holds its branch.
+    /// Whether a task began in the checkout that a command stands in.
     pub fn is_here(&self, started: &TaskStarted) -> Result<bool, Error> {
-        let Some(here) = &self.checkout else { return Ok(false) };
-        let place = Path::new(&started.checkout);
-        if here.is_or_was_at(place) {
-            return Ok(true);
-        }
-        Ok(here.copy_of() != Some(place) && !place.exists() && here.branch_exists(&started.branch)?)
+        self.checkout.as_ref().map_or(Ok(false), |here| began_in(here, started))
     }
 
     /// The checkout that a task was begun in, wherever it is now.
@@ -142,6 +136,14 @@ impl Opened {
     pub fn text_path(&self, path: &Path) -> Result<String, Error> {
         path.to_str().map(str::to_owned).ok_or_else(|| Error::PathNotText { path: path.to_owned() })
     }
+}
+
+/// Whether a task began in this checkout, which may have been moved since. Where an older nisse began it the repository
+/// bears no mark, but holds its branch.
+pub fn began_in(checkout: &Checkout, started: &TaskStarted) -> Result<bool, Error> {
+    let place = Path::new(&started.checkout);
+    let gone = || checkout.copy_of() != Some(place) && !place.join(".git").exists();
+    Ok(checkout.is_or_was_at(place) || gone() && checkout.branch_exists(&started.branch)?)
 }
 
 /// What git needs of the environment.

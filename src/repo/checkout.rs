@@ -187,7 +187,8 @@ impl Checkout {
     pub fn is_branch_name(&self, name: &str) -> Result<bool, Error> {
         // `@`, `-` and `@{-1}` are short for other names
         let legal = self.git.call(["check-ref-format", &format!("refs/heads/{name}")]).status()? == 0;
-        Ok(legal && !name.starts_with('-') && !matches!(name, "@" | "HEAD"))
+        // and below a branch `nisse` there could be no `nisse/…`
+        Ok(legal && !name.starts_with('-') && !matches!(name, "@" | "HEAD" | "nisse"))
     }
 
     /// Refuses a checkout in whose present state no task can begin: its repository cannot be written to, another git is

@@ -46,6 +46,7 @@ fn kinds_of_repositories() {
         }),
         ("index.lock is there, ", |g| g.put(".git/index.lock", "")),
         ("a branch is called `nisse`", |g| drop(g.git(&["branch", "nisse"]))),
+        ("core.bare = true", |g| drop(g.git(&["config", "core.bare", "true"]))),
     ];
     for (words, arrange) in kinds {
         let ground = Ground::new();
@@ -154,7 +155,7 @@ fn a_file_that_cannot_be_stored_is_named() {
     fs::remove_file(ground.root.join("a.txt")).unwrap();
     let pipe = std::process::Command::new("mkfifo").arg(ground.root.join("a.txt")).status().unwrap();
     assert!(pipe.success());
-    refused(&ground, "a.txt");
+    refused(&ground, "a.txt is tracked as a file");
 }
 
 #[test]
