@@ -240,7 +240,7 @@ where
 fn named(manner: Manner, opened: &Opened, name: &str, purpose: Purpose) -> Result<TaskId, commands::Error> {
     let Named { id, elsewhere } = named::task(opened, name, purpose)?;
     if let Some(checkout) = elsewhere {
-        render::say(manner, &format!("task {id} was begun in {checkout}"));
+        render::say(manner, &format!("task {id:#} was begun in {checkout}"));
     }
     Ok(id)
 }

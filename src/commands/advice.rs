@@ -46,24 +46,24 @@ pub fn advice(error: &Error) -> Option<String> {
         Error::Moved { .. } => Some("try again".to_owned()),
         Error::PathNotText { .. } => Some("give it a name in UTF-8".to_owned()),
         Error::Several(_) => Some("name the one that is to go on: nisse resume <TASK>".to_owned()),
-        Error::Over { task, .. } => Some(format!("see what came of it: nisse log {task}")),
-        Error::NoDiff { task } => Some(format!("see what happened: nisse log {task}")),
+        Error::Over { task, .. } => Some(format!("see what came of it: nisse log {task:#}")),
+        Error::NoDiff { task } => Some(format!("see what happened: nisse log {task:#}")),
         Error::OtherCheckout { task, checkout, command, .. } => {
-            Some(format!("if that one is meant: nisse -C {} {command} {task}", quoted(checkout)))
+            Some(format!("if that one is meant: nisse -C {} {command} {task:#}", quoted(checkout)))
         }
         Error::NotHandedBack { task, outcome } => Some(match *outcome {
             "failed" | "capped" | "dropped" => {
-                format!("see what there is: nisse log {task} --diff")
+                format!("see what there is: nisse log {task:#} --diff")
             }
-            _ => format!("let it end first: nisse resume {task}"),
+            _ => format!("let it end first: nisse resume {task:#}"),
         }),
         Error::NothingToPutBack { .. } => {
             Some("what is committed is taken back with git revert or git reset".to_owned())
         }
         Error::ChangedSinceAsked { task, .. } => {
-            Some(format!("look at them; the same answer again is about these too: nisse resume {task}"))
+            Some(format!("look at them; the same answer again is about these too: nisse resume {task:#}"))
         }
-        Error::NoQuestion { task } => Some(format!("leave the answer out: nisse resume {task}")),
+        Error::NoQuestion { task } => Some(format!("leave the answer out: nisse resume {task:#}")),
         Error::Signals { .. } | Error::Listen { .. } => None,
         Error::Bug(_) => Some("please report this".to_owned()),
     }
@@ -87,7 +87,7 @@ fn on_cut(task: TaskId, error: &agent::Error) -> String {
         agent::Error::Bug(_) => Some("please report this"),
     };
     let mend = mend.map_or_else(String::new, |mend| format!("{mend}; "));
-    format!("{mend}nothing is lost: nisse resume {task}")
+    format!("{mend}nothing is lost: nisse resume {task:#}")
 }
 
 fn on_log(error: &log::Error) -> &'static str {

@@ -36,6 +36,7 @@ pub async fn delegate(opened: &Opened, delegation: &Delegation, mut watch: Watch
     let checks = opened.settings.checks()?.to_vec();
     let checkout = opened.checkout()?;
     checkout.ready()?;
+    checkout.refuse_special_files()?;
     let proxy = proxy::connect(&opened.settings, &opened.environment)?;
     let catalog = proxy::catalog(&proxy, &opened.settings, proxy::BEGIN).await?;
     let model = proxy::pin_delegate(&catalog, &opened.settings)?;
@@ -118,7 +119,6 @@ pub(super) fn begin(
     if started.isolation == Isolation::InPlace {
         opened.for_task(checkout, &started)?.refuse_in_place()?;
     }
-    checkout.leave_mark()?;
     Ok(Journal::begin(opened.log()?, opened.clock(), id, started, subscribers)?)
 }
 

@@ -185,7 +185,7 @@ fn repository(environment: &Environment, directory: &Path, checks: &mut Vec<Chec
     let unusable = |error: repo::Error| bad("repository", Verdict::BadEnvironment, &error.into());
     match Checkout::open(directory, &visible) {
         Ok(checkout) => {
-            checks.push(match checkout.ready() {
+            checks.push(match checkout.ready().and_then(|()| checkout.refuse_special_files()) {
                 Ok(()) => Check::good("repository", checkout.root().display().to_string()),
                 Err(error) => unusable(error),
             });

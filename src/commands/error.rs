@@ -75,7 +75,7 @@ pub enum Error {
         path: PathBuf,
     },
     /// The loop had to leave a task as it is.
-    #[error("task {task} had to be left: {source}{}", .offered.as_ref().map(|offered| format!("; this key may use {offered}")).unwrap_or_default())]
+    #[error("task {task:#} had to be left: {source}{}", .offered.as_ref().map(|offered| format!("; this key may use {offered}")).unwrap_or_default())]
     Cut {
         /// The task; nothing of it is lost.
         task: TaskId,
@@ -105,10 +105,10 @@ pub enum Error {
         source: std::io::Error,
     },
     /// Several tasks are pending and nobody can be asked which.
-    #[error("several tasks of this checkout are pending: {}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "))]
+    #[error("several tasks of this checkout are pending: {}", .0.iter().map(TaskId::short).collect::<Vec<_>>().join(", "))]
     Several(Vec<TaskId>),
     /// The task has ended, and not by being given up.
-    #[error("task {task} has ended ({outcome}): there is nothing to give up")]
+    #[error("task {task:#} has ended ({outcome}): there is nothing to give up")]
     Over {
         /// Which.
         task: TaskId,
@@ -122,13 +122,13 @@ pub enum Error {
         what: &'static str,
     },
     /// A task that has no commits yet.
-    #[error("task {task} has not begun to work: there is no diff")]
+    #[error("task {task:#} has not begun to work: there is no diff")]
     NoDiff {
         /// Which.
         task: TaskId,
     },
     /// A task of another checkout than the one that the command stands in.
-    #[error("task {task} was begun in {checkout}, and this is {}: nothing was done there or here", here.display())]
+    #[error("task {task:#} was begun in {checkout}, and this is {}: nothing was done there or here", here.display())]
     OtherCheckout {
         /// Which.
         task: TaskId,
@@ -140,7 +140,7 @@ pub enum Error {
         command: &'static str,
     },
     /// Only what was handed back can be applied.
-    #[error("task {task} was not handed back ({outcome}), so there is nothing to apply")]
+    #[error("task {task:#} was not handed back ({outcome}), so there is nothing to apply")]
     NotHandedBack {
         /// Which.
         task: TaskId,
@@ -148,7 +148,7 @@ pub enum Error {
         outcome: &'static str,
     },
     /// Nothing of the task is in the checkout that could be taken back.
-    #[error("nothing was taken back of task {task}: {why}")]
+    #[error("nothing was taken back of task {task:#}: {why}")]
     NothingToPutBack {
         /// Which.
         task: TaskId,
@@ -156,7 +156,7 @@ pub enum Error {
         why: &'static str,
     },
     /// An answer for a task that asks nothing.
-    #[error("task {task} does not wait for a decision about its files")]
+    #[error("task {task:#} does not wait for a decision about its files")]
     NoQuestion {
         /// Which.
         task: TaskId,

@@ -291,7 +291,7 @@ fn owed(log: &Log, checkout: &Checkout) -> Result<Vec<Leftover>, Error> {
         // what comes into the person's checkout is theirs to say
         let applying = matches!(task.standing(), Standing::Begun(_) | Standing::PuttingBack(_));
         let (state, why, remove) = if applying {
-            let why = format!("nisse apply {id} was cut off; run again it goes on, with --abort it goes back");
+            let why = format!("nisse apply {id:#} was cut off; run again it goes on, with --abort it goes back");
             (State::Kept, why, Removal::Never)
         } else {
             (State::Dead, "its end is not carried out yet".to_owned(), Removal::Owed(id))

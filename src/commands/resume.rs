@@ -79,7 +79,6 @@ pub async fn resume(
         return TaskResult::new(&task, &outcome, &checkout);
     }
     let proxy = proxy::connect(&opened.settings, &opened.environment)?;
-    checkout.leave_mark()?;
     let subscribers = std::mem::take(&mut watch.subscribers);
     let mut journal = Journal::resume(log, opened.clock(), id, "resumed", subscribers)?;
     if let Some(answer) = answer {

@@ -40,6 +40,11 @@ pub async fn run(
     mut journal: Journal,
     watch: Watch,
 ) -> Result<TaskResult, Error> {
+    checkout.leave_mark().map_err(|error| Error::Cut {
+        task: journal.task().id,
+        source: Box::new(error.into()),
+        offered: None,
+    })?;
     let checkout = &owned(opened.for_task(checkout, &journal.task().started)?, &mut journal)?;
     let started = &journal.task().started;
     let root = match started.isolation {

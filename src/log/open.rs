@@ -38,6 +38,8 @@ impl Log {
             move |source| Error::Database { what, path, source }
         };
         let (mut notice, mut copy) = (None, None);
+        // whoever took the file away knows
+        let existed = path.exists();
         let mut connection = match access {
             Access::Write => {
                 private_dir(state_dir)?;
@@ -58,7 +60,12 @@ impl Log {
             if found > SCHEMA { Err(Error::Newer { path: path.clone(), found }) } else { Ok(found) }
         };
         let mut found = version(&connection)?;
-        if found == 0 && !has_tables(&connection).map_err(database("reading the tables"))? && had_tasks(state_dir) {
+        // in this order: whoever begins a task beside this has made the tables first
+        if existed
+            && found == 0
+            && had_tasks(state_dir)
+            && !has_tables(&connection).map_err(database("reading the tables"))?
+        {
             return Err(Error::Emptied { path });
         }
         // of what a newer nisse made, nothing is changed

@@ -19,7 +19,6 @@ use super::{
     locks::in_the_way,
     mark::Past,
     never_staged::NeverStaged,
-    staging::{paths, shown},
     store::{Head, Library, Program, Store},
     take_in::operation,
 };
@@ -209,12 +208,6 @@ impl Checkout {
         if self.store().reference("refs/heads/nisse")?.is_some() {
             return refused("a branch is called `nisse`, so none can be called `nisse/…`; rename it".to_owned());
         }
-        if let Some(path) = self.special_in_place_of_a_file()? {
-            return refused(format!(
-                "{path} is tracked as a file, and is a pipe, a socket or a device now; put the file back, or `git rm --cached` \
-                 it"
-            ));
-        }
         if let Some((filter, program)) = self.missing_filter()? {
             return refused(format!(
                 "its .gitattributes ask for the filter `{filter}`, and its program {program} is not installed; without it \
@@ -224,13 +217,20 @@ impl Checkout {
         Ok(())
     }
 
-    /// A tracked path at which something is that no commit can hold: a reader would wait at a pipe for ever.
-    fn special_in_place_of_a_file(&self) -> Result<Option<String>, Error> {
-        let special = |path: &PathBuf| {
-            let found = self.root.join(path).symlink_metadata();
+    /// Refuses a checkout in which something is at the place of a tracked file that no commit can hold: whoever reads a
+    /// pipe waits for ever. To be asked once, before a task begins, since it looks at every tracked path.
+    pub fn refuse_special_files(&self) -> Result<(), Error> {
+        let special = |path: &&Vec<u8>| {
+            let found = self.root.join(OsStr::from_bytes(path)).symlink_metadata();
             found.is_ok_and(|found| !(found.is_file() || found.is_dir() || found.is_symlink()))
         };
-        Ok(paths(self.git.call(["ls-files", "-z"]).parts()?).iter().find(|path| special(path)).map(|path| shown(path)))
+        let tracked = self.store().tracked()?;
+        let Some(path) = tracked.iter().find(special) else { return Ok(()) };
+        let why = format!(
+            "{} is tracked as a file, and is a pipe, a socket or a device now; put the file back, or `git rm --cached` it",
+            String::from_utf8_lossy(path)
+        );
+        Err(Error::Refused { checkout: self.root.clone(), why })
     }
 
     /// Refuses a checkout where nothing can be written into `directory`.

@@ -9,6 +9,7 @@ use std::{
     os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
     sync::Arc,
+    time::Duration,
 };
 
 use uuid::Uuid;
@@ -20,6 +21,9 @@ use super::{
 };
 
 const FILE: &str = "nisse-id";
+/// How often, and after what pause, it is written again where another process is at it.
+const TRIES: u32 = 10;
+const PAUSE: Duration = Duration::from_millis(20);
 
 /// Where a checkout was before.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -86,7 +90,8 @@ impl Checkout {
         self.past().copy_of.as_deref()
     }
 
-    /// Sees to it that this checkout is known again after it was moved: to be done before a task begins.
+    /// Sees to it that this checkout is known again after it was moved. To be done when a task is in the log, so that what a
+    /// killed process leaves of it is cleared by whoever goes on with that.
     pub fn leave_mark(&self) -> Result<(), Error> {
         let (common, own) = (self.common_dir(), relative(self.git_dir(), self.common_dir()));
         let here = (own, self.root().to_owned());
@@ -96,8 +101,18 @@ impl Checkout {
             Some(mark) if self.copy_of().is_none() => mark,
             Some(_) | None => new(),
         };
-        mark.places.push(here);
-        mark.write(common)
+        mark.places.push(here.clone());
+        let mut written = mark.write(common);
+        // tasks that begin at once write the same, each in the way of the other for a moment
+        for _ in 0..TRIES {
+            let there = Mark::read(common).is_some_and(|mark| mark.places.contains(&here));
+            if written.is_ok() || there {
+                return Ok(());
+            }
+            std::thread::sleep(PAUSE);
+            written = mark.write(common);
+        }
+        written
     }
 }
 

@@ -68,7 +68,7 @@ fn a_stop_in_a_request_drops_it_and_the_resume_asks_again() {
             running.signal(signal);
             let run = env.finish(running);
             let stopped = run.ends(7, "stopped");
-            let hint = format!("nisse resume {}", stopped["task"].as_str().unwrap());
+            let hint = format!("nisse resume {}", &stopped["task"].as_str().unwrap()[24..]);
             assert!(run.stderr.contains(&hint), "the way on is not named\n{}", run.report());
 
             let result = env.run(&["resume", "--json", stopped["task"].as_str().unwrap()]).ends(0, "handback");

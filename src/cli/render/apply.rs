@@ -42,7 +42,7 @@ pub fn text(applied: &Applied) -> String {
         let _ = writeln!(text, "before     your checkout as it was is kept at {before}");
     }
     if applied.how == "files" || applied.seen == Some("uncommitted") {
-        let _ = writeln!(text, "undo       nisse apply {task} --abort");
+        let _ = writeln!(text, "undo       nisse apply {task:#} --abort");
     }
     text
 }
