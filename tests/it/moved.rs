@@ -65,6 +65,15 @@ fn a_task_is_found_and_goes_on_where_its_checkout_was_moved_to() {
         // where it is by now, and was before, it is found too
         assert_eq!(tasks(&env.run(&["log", "--json"])).len(), 1);
         at(&env, &home, &["apply", "--json", &task]).exits(0);
+        if mark {
+            // of one that is over nothing need be left: the mark alone tells
+            env.checkout.git(&["branch", "-D", result["branch"].as_str().unwrap()]);
+            fs::rename(&home, &away).unwrap();
+            fs::create_dir(&home).unwrap();
+            assert_eq!(tasks(&at(&env, &away, &["log", "--json"])).len(), 1, "{isolation}");
+            fs::remove_dir(&home).unwrap();
+            fs::rename(&away, &home).unwrap();
+        }
         env.changed_paths();
     }
 }

@@ -83,14 +83,16 @@ fn a_stop_in_a_request_drops_it_and_the_resume_asks_again() {
 
 /// A shell ends a loop only where the program in it died of Ctrl-C.
 #[test]
-fn ctrl_c_at_a_terminal_ends_nisse_by_the_signal_when_everything_is_in_order() {
+fn ctrl_c_at_a_terminal_ends_the_loop_around_nisse_when_everything_is_in_order() {
     let env = TestEnvironment::new(
         Wire::Chat,
         vec![Step::call("run_command", json!({"command": "sleep 600"})), Step::hand_back()],
     );
-    env.set("TERM", "xterm-256color");
-    let run = env.run_with_keys(&["delegate", "Make b.txt."], &[("running sleep 600", "\u{3}")]);
-    assert!(run.exits(130).stdout.contains("stopped: "), "{}", run.report());
+    env.set("TERM", "xterm-256color").set("SHELL", "/bin/bash");
+    let twice = |line: &str| format!("for round in 1 2; do {line}; echo \"after $round\"; done");
+    let run = env.run_within_with_keys(twice, &["delegate", "Make b.txt."], &[("running sleep 600", "\u{3}")]);
+    run.exits(130);
+    assert!(run.stdout.contains("stopped: ") && !run.stdout.contains("after"), "{}", run.report());
     let log = env.run(&["log", "--json"]).exits(0).json().pop().unwrap();
     assert_eq!(log["tasks"][0]["outcome"], "stopped", "{log}");
 }
