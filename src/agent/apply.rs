@@ -68,7 +68,9 @@ pub fn apply(journal: &mut Journal, checkout: &Checkout, manner: Manner) -> Resu
                     Step::There(there) => {
                         notices.extend(there.notices.iter().cloned());
                         let brought = match (journal.task().standing(), any) {
-                            (Standing::Committed { commits, .. }, true) => Brought::Commits(commits),
+                            (Standing::Committed { .. }, true) => {
+                                Brought::Commits(step::landed(journal.task(), checkout)?)
+                            }
                             (
                                 Standing::Apart
                                 | Standing::Begun(_)

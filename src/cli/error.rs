@@ -144,7 +144,7 @@ fn kind(error: &commands::Error) -> (&'static str, u8) {
         commands::Error::Brief(_) => ("brief", CONFIGURATION),
         commands::Error::Proxy(_) => ("proxy_configuration", CONFIGURATION),
         commands::Error::Catalog { source, .. } => upstream_kind(source.trouble),
-        commands::Error::Repo(error) => repo_kind(error),
+        commands::Error::Repo(error) | commands::Error::Applying { source: error, .. } => repo_kind(error),
         commands::Error::Roles(_) => ("bad_role", CONFIGURATION),
         commands::Error::Unpriced { .. } => ("unknown_price", CONFIGURATION),
         commands::Error::BranchTaken { .. } => ("branch_taken", CONFIGURATION),
@@ -277,6 +277,7 @@ fn causes(error: &commands::Error) -> Vec<String> {
         | commands::Error::Proxy(_)
         | commands::Error::Catalog { .. }
         | commands::Error::Repo(_)
+        | commands::Error::Applying { .. }
         | commands::Error::Roles(_)
         | commands::Error::Unpriced { .. }
         | commands::Error::BranchTaken { .. }

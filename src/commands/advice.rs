@@ -21,6 +21,7 @@ pub fn advice(error: &Error) -> Option<String> {
         Error::Proxy(error) => Some(on_proxy(error).to_owned()),
         Error::Catalog { source, .. } => Some(on_trouble(source.trouble).to_owned()),
         Error::Repo(error) => on_repo(error).map(str::to_owned),
+        Error::Applying { task, source } => on_applying(*task, source),
         Error::Roles(roles) => {
             let mut all: Vec<String> = roles.iter().map(on_role).collect();
             all.dedup();
@@ -216,6 +217,16 @@ fn on_role(bad: &BadRole) -> String {
     }
 }
 
+/// The files that are half there can be taken back too.
+fn on_applying(task: TaskId, error: &repo::Error) -> Option<String> {
+    let half_done = matches!(
+        error,
+        repo::Error::Between { .. } | repo::Error::NotForward { .. } | repo::Error::NotCommitted { .. }
+    );
+    let way_back = if half_done { format!("; or take the files back: nisse apply {task} --abort") } else { String::new() };
+    on_repo(error).map(|first| format!("{first}{way_back}"))
+}
+
 fn on_repo(error: &repo::Error) -> Option<&'static str> {
     match error {
         repo::Error::NotARepository { .. } | repo::Error::NoDirectory { .. } => Some("name the repository with -C"),
@@ -228,15 +239,10 @@ fn on_repo(error: &repo::Error) -> Option<&'static str> {
         repo::Error::Conflicts { .. } => {
             Some("commit or stash your changes to these paths, or merge the branch with git")
         }
-        repo::Error::Between { .. } => {
-            Some("put them back as they were and run it again, or take the rest back with nisse apply --abort")
+        repo::Error::Between { .. } | repo::Error::NotForward { .. } => {
+            Some("put that back as it was, and run it again")
         }
-        repo::Error::NotForward { .. } => {
-            Some("put that back as it was and run it again, or take the files back with nisse apply --abort")
-        }
-        repo::Error::NotCommitted { .. } => {
-            Some("see to it and run it again; `nisse apply --abort` takes the files back")
-        }
+        repo::Error::NotCommitted { .. } => Some("see to it, and run it again"),
         repo::Error::TimedOut { .. } => Some("see whether the disk is slow or another git holds a lock"),
         repo::Error::Foreign { .. } => Some("move it out of the way, or choose another name with --branch"),
         // these say it themselves, or nothing can be said

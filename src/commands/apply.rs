@@ -155,7 +155,7 @@ fn told(task: &Task, checkout: &Checkout, report: Report) -> Result<Applied, Err
 /// Nothing was cut here: the error is told for what it is.
 fn plain(task: TaskId, error: agent::Error) -> Error {
     match error {
-        agent::Error::Repo(error) => Error::Repo(error),
+        agent::Error::Repo(source) => Error::Applying { task, source },
         agent::Error::Log(error) => Error::Log(error),
         other @ (agent::Error::Globs(_)
         | agent::Error::Host(_)

@@ -242,6 +242,7 @@ async fn connect(settings: &Settings, environment: &Environment, checks: &mut Ve
                 | Error::Brief(_)
                 | Error::Proxy(_)
                 | Error::Repo(_)
+                | Error::Applying { .. }
                 | Error::Roles(_)
                 | Error::Unpriced { .. }
                 | Error::BranchTaken { .. }

@@ -42,6 +42,14 @@ pub enum Error {
     /// The repository.
     #[error(transparent)]
     Repo(#[from] repo::Error),
+    /// The repository, where the work of a task was to be brought in or taken back.
+    #[error("{source}")]
+    Applying {
+        /// The task.
+        task: TaskId,
+        /// Why not.
+        source: repo::Error,
+    },
     /// `--branch` names one that cannot be made beside one that is there.
     #[error("no branch {name:?} can be made: there is a branch {taken:?} already")]
     BranchTaken {

@@ -69,10 +69,8 @@ pub enum Standing {
         /// As the person asked for it.
         manner: Manner,
     },
-    /// So many of the task's commits have become the person's, in this manner.
+    /// Commits of the task have become the person's, in this manner.
     Committed {
-        /// How many.
-        commits: usize,
         /// The last of them.
         of: CommitId,
         /// As the person asked for it.
@@ -98,7 +96,6 @@ impl Task {
         let since = self.intents.iter().rposition(|one| put_back(one) && one.status == Status::Settled);
         let current = self.intents.get(since.map_or(0, |at| at + 1)..).unwrap_or_default();
         let mut standing = Standing::Apart;
-        let mut commits = 0;
         for intent in current {
             match (&intent.kind, intent.status) {
                 (IntentKind::Apply { .. } | IntentKind::Land(_), Status::Pending) => {
@@ -111,8 +108,7 @@ impl Task {
                     standing = Standing::Uncommitted { plan: plan.clone(), of: of.clone(), manner: *manner };
                 }
                 (IntentKind::Land(Landing { of, manner, .. }), Status::Settled) => {
-                    commits += 1;
-                    standing = Standing::Committed { commits, of: of.clone(), manner: *manner };
+                    standing = Standing::Committed { of: of.clone(), manner: *manner };
                 }
                 (IntentKind::Apply { .. } | IntentKind::Land(_), Status::Abandoned)
                 | (

@@ -2,6 +2,8 @@
 //!
 //! The log knows what was done; whether it is still there is looked at, since a person can reset, stash or switch away.
 
+use std::collections::BTreeSet;
+
 use super::super::{Error, settle};
 use crate::{
     domain::{
@@ -262,6 +264,17 @@ pub(super) fn snapshot_of(task: &Task, plan: &CommitId) -> Option<CommitId> {
         let IntentKind::Apply { plan: of, before, .. } = &one.kind else { return None };
         (of == plan).then(|| before.clone())
     })
+}
+
+/// How many commits of the task have become the person's, as HEAD tells. One that was undone and made again is one.
+pub(super) fn landed(task: &Task, checkout: &Checkout) -> Result<usize, Error> {
+    let mut there = BTreeSet::new();
+    for landing in landings(task) {
+        if checkout.has_landed(landing)? {
+            there.insert(landing.of.0.as_str());
+        }
+    }
+    Ok(there.len())
 }
 
 /// The person's commits that were made of the task, in order, since it was last put back.

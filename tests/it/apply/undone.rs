@@ -38,7 +38,8 @@ fn comes_again(dirty: bool, options: &[&str], undo: &[&[&str]], how: &str) {
     }
     let at = format!("{options:?} {undo:?}");
     assert_ne!(fs::read_to_string(env.checkout.path().join("a.txt")).unwrap(), "a\ntask\n", "{at}: nothing was undone");
-    applied(&env.run(&command), how);
+    let again = applied(&env.run(&command), how);
+    assert_eq!(again["commits"], u32::from(how == "commits"), "{at}: one that was undone is not counted");
     is_here(&env, &at);
     // and now it is there
     let events = env.run(&["log", "--json", &task]).stdout;
