@@ -223,7 +223,8 @@ fn on_applying(task: TaskId, error: &repo::Error) -> Option<String> {
         error,
         repo::Error::Between { .. } | repo::Error::NotForward { .. } | repo::Error::NotCommitted { .. }
     );
-    let way_back = if half_done { format!("; or take the files back: nisse apply {task} --abort") } else { String::new() };
+    let way_back =
+        if half_done { format!("; or take the files back: nisse apply {task:#} --abort") } else { String::new() };
     on_repo(error).map(|first| format!("{first}{way_back}"))
 }
 
