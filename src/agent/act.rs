@@ -154,7 +154,8 @@ async fn run(journal: &mut Journal, env: &mut Env<'_>, id: &CallId, asked: &RunC
     let started = &journal.task().started;
     let most = Duration::from_millis(started.command_time_ms).min(time_left(journal));
     let command = asked.on_host(most, &started.pass_env);
-    let before = repository::note(env.worktree()?)?;
+    env.worktree()?.note_persons_durably()?;
+    let before = env.worktree()?.uncommittable_as_looked()?;
     let intent = open(journal, IntentKind::Command { call: id.clone(), command: command.line.clone() })?;
     let ran = tokio::select! {
         ran = env.host.run(&command) => Some(ran),
@@ -169,8 +170,8 @@ async fn run(journal: &mut Journal, env: &mut Env<'_>, id: &CallId, asked: &RunC
     if let Some(note) = repository::see_to(journal, env.worktree()?, &head(journal.task())?)? {
         content = format!("{content}\n{note}");
     }
-    uncommittable::record(journal, env.worktree()?, &before)?;
     let checkpoint = checkpoint(journal, env, intent, id, None)?;
+    uncommittable::record(journal, &before, env.worktree()?.uncommittable_as_looked()?)?;
     env.answer(journal, id, Answered { status, content, checkpoint, seen: None })?;
     journal.push(EventKind::IntentSettled { intent, cause: None })?;
     Ok(())

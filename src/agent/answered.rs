@@ -75,7 +75,7 @@ pub(super) fn keep_call(
 ) -> Result<(), Error> {
     if journal.task().started.isolation == Isolation::Worktree {
         // what was there before the command is not known any more, and the directory is the task's own
-        uncommittable::record(journal, env.worktree()?, &[])?;
+        uncommittable::record(journal, &[], env.worktree()?.uncommittable()?)?;
     }
     let checkpoint = act::checkpoint(journal, env, intent, call, None)?;
     let content =

@@ -105,13 +105,14 @@ async fn run_all(journal: &mut Journal, env: &Env<'_>, id: &CallId, commands: &[
             keep: KEEP,
             pass_env: started.pass_env.clone(),
         };
-        let before = repository::note(env.worktree()?)?;
+        env.worktree()?.note_persons_durably()?;
+        let before = env.worktree()?.uncommittable()?;
         let ran = tokio::select! {
             ran = env.host.run(&command) => Some(ran?),
             () = env.stop.wait() => None,
         };
         repository::see_to(journal, env.worktree()?, &head(journal.task())?)?;
-        uncommittable::record(journal, env.worktree()?, &before)?;
+        uncommittable::record(journal, &before, env.worktree()?.uncommittable()?)?;
         let Some(output) = ran else {
             return Ok(Answered::new(
                 ResultStatus::NotRun,

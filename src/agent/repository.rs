@@ -20,12 +20,6 @@ const COMMITS: &str = "Note: nisse commits for you, after every call that change
 const PERSONS: &str = "Branches, tags and stash of this repository are the person's; leave them alone. The stash is the \
                        same in every worktree: to put changes aside, use `git diff > file`.";
 
-/// Before a command: notes what is the person's, and gives what is there already that no commit can hold.
-pub(super) fn note(worktree: &Worktree) -> Result<Vec<String>, Error> {
-    worktree.note_persons_durably()?;
-    Ok(worktree.uncommittable()?)
-}
-
 /// After a command: branch and HEAD go back to where the task has them, and what is the person's and gone comes back. Gives
 /// what the model has to know of the latter.
 pub(super) fn see_to(journal: &mut Journal, worktree: &Worktree, head: &CommitId) -> Result<Option<String>, Error> {

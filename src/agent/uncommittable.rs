@@ -31,10 +31,9 @@ pub(super) fn refusal(task: &Task, worktree: &Worktree) -> Result<Option<String>
     }))
 }
 
-/// Records what appeared while a command ran.
-pub(super) fn record(journal: &mut Journal, worktree: &Worktree, before: &[String]) -> Result<(), Error> {
+/// Records what appeared while a command ran: what is there now and was not before.
+pub(super) fn record(journal: &mut Journal, before: &[String], mut paths: Vec<String>) -> Result<(), Error> {
     let before: BTreeSet<_> = before.iter().collect();
-    let mut paths = worktree.uncommittable()?;
     paths.retain(|path| !before.contains(path) && !journal.task().made.contains(path));
     if !paths.is_empty() {
         journal.push(EventKind::UncommittableMade { paths })?;

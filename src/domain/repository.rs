@@ -71,6 +71,13 @@ pub enum RepositoryChange {
         /// The ref under which the old place is kept; none if the new one holds it.
         kept: Option<String>,
     },
+    /// HEAD of the person's checkout followed a branch to another name, and was left there; the branch was put back.
+    CheckoutHeadMoved {
+        /// The branch that it was on.
+        from: String,
+        /// The branch that it is on.
+        to: String,
+    },
     /// Refs are new, and were left.
     RefsAdded {
         /// Their full names.
@@ -115,6 +122,7 @@ impl RepositoryChange {
             Self::RefRestored { .. }
             | Self::RefGone { .. }
             | Self::RefMoved { .. }
+            | Self::CheckoutHeadMoved { .. }
             | Self::RefsAdded { .. }
             | Self::RemoteRefsChanged { .. }
             | Self::StashRestored { .. }
@@ -134,6 +142,7 @@ impl RepositoryChange {
             | Self::OperationEnded { .. }
             | Self::Kept { .. }
             | Self::RefMoved { .. }
+            | Self::CheckoutHeadMoved { .. }
             | Self::RefsAdded { .. }
             | Self::RemoteRefsChanged { .. }
             | Self::StashAdded { .. }
@@ -152,6 +161,7 @@ impl RepositoryChange {
             Self::RefMoved { kept, .. } => kept.as_deref(),
             Self::Kept { kept, .. } | Self::RefGone { kept, .. } => Some(kept),
             Self::RefRestored { .. }
+            | Self::CheckoutHeadMoved { .. }
             | Self::RefsAdded { .. }
             | Self::RemoteRefsChanged { .. }
             | Self::StashRestored { .. }
@@ -215,6 +225,13 @@ impl fmt::Display for RepositoryChange {
                     to.short()
                 )?;
                 kept_at(f, kept.as_deref())
+            }
+            Self::CheckoutHeadMoved { from, to } => {
+                write!(
+                    f,
+                    "HEAD of your checkout followed the branch {from} to the name {to} while a command ran, and was left \
+                     there; `git symbolic-ref HEAD refs/heads/{from}` takes it back"
+                )
             }
             Self::RefsAdded { names } => write!(f, "new since a command ran: {}", listed(names)),
             Self::RemoteRefsChanged { names } => {

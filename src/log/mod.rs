@@ -29,7 +29,7 @@ pub use open::{Access, is_network_file_system};
 use crate::domain::{fold::Illegal, id::TaskId};
 
 /// The version of the events that this nisse writes; older ones are [brought to it](upcast) when they are read.
-pub const EVENTS: u32 = 2;
+pub const EVENTS: u32 = 3;
 /// The version of the database's tables; older ones are [migrated](schema) when the log is opened for writing.
 pub const SCHEMA: u32 = 2;
 

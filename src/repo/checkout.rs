@@ -19,7 +19,7 @@ use super::{
     locks::in_the_way,
     mark::Past,
     never_staged::NeverStaged,
-    store::{Head, Library, Program, Store},
+    store::{Head, KeptIndex, Library, Program, Store},
     take_in::operation,
 };
 use crate::domain::{
@@ -66,7 +66,7 @@ impl Checkout {
         let configuration = Configuration::read(&git)?;
         let mut formats = configuration.formats();
         if !formats.by_program {
-            let library = Library::new(&place.git_dir);
+            let library = Library::new(&place.git_dir, KeptIndex::default());
             formats.by_program = library.readable().is_err() || !library.agrees(&configuration, environment)?;
         }
         let filters = configuration.filters();
@@ -275,15 +275,15 @@ impl Checkout {
     }
 
     pub(super) fn store(&self) -> Box<dyn Store> {
-        self.store_at(&self.git_dir, &self.git)
+        self.store_at(&self.git_dir, &self.git, KeptIndex::default())
     }
 
     /// The store as seen from another git directory of the same repository, with git set up for it.
-    pub(super) fn store_at(&self, git_dir: &Path, git: &Git) -> Box<dyn Store> {
+    pub(super) fn store_at(&self, git_dir: &Path, git: &Git, index: KeptIndex) -> Box<dyn Store> {
         if self.formats.by_program {
             Box::new(Program::new(git.clone(), self.formats.sparse))
         } else {
-            Box::new(Library::new(git_dir))
+            Box::new(Library::new(git_dir, index))
         }
     }
 

@@ -38,3 +38,11 @@ pub(super) fn times(found: &fs::Metadata) -> (i128, i128) {
     let time = |seconds: i64, nanos: i64| i128::from(seconds) * SECOND + i128::from(nanos);
     (time(found.mtime(), found.mtime_nsec()), time(found.ctime(), found.ctime_nsec()))
 }
+
+/// A file's status, as far as a change shows in it: inode, mode, size and both times.
+pub(super) type Stamp = (u64, u32, u64, i128, i128);
+
+pub(super) fn stamp(found: &fs::Metadata) -> Stamp {
+    let (modified, changed) = times(found);
+    (found.ino(), found.mode(), found.size(), modified, changed)
+}

@@ -62,6 +62,7 @@ mod submodules;
 mod take_in;
 mod three_way;
 mod tie;
+mod tree_walk;
 mod unclean;
 mod uncommittable;
 pub mod workspace;

@@ -15,9 +15,10 @@ use std::{
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Error, Worktree, discarded_ref, io_error,
+    Error, Worktree, discarded_ref,
+    files_clock::{Stamp, stamp},
+    io_error,
     removal::remove_file,
-    seen::{Stamp, stamp},
     store::{Program, Store as _},
 };
 use crate::{
@@ -54,6 +55,9 @@ struct Note {
 struct Noted {
     /// Refs with what they are at.
     refs: BTreeMap<String, String>,
+    /// The branch that HEAD of the person's checkout is on; none where that is the task's own, or detached.
+    #[serde(default)]
+    head: Option<String>,
     /// The stash's entries, newest first: commit and words.
     stash: Vec<(String, String)>,
     /// Configuration files with a hash of their bytes.
@@ -143,6 +147,13 @@ impl Worktree {
 
     fn put_right(&self, before: &mut Noted, now: &Noted) -> Result<(), Error> {
         self.refs_back(before, now)?;
+        // `git branch -m` takes along each HEAD that is on the branch
+        if let (Some(from), Some(to)) = (&before.head, &now.head)
+            && from != to
+            && !now.refs.contains_key(&format!("refs/heads/{from}"))
+        {
+            self.changed(RepositoryChange::CheckoutHeadMoved { from: from.clone(), to: to.clone() });
+        }
         self.stash_back(before, now)?;
         let changed = before.configuration.iter().filter(|(name, hash)| now.configuration.get(*name) != Some(hash));
         let new = now.configuration.keys().filter(|name| !before.configuration.contains_key(*name));
@@ -253,6 +264,10 @@ impl Worktree {
             Err(_) => Program::new(checkout.git().clone(), false).references(&["refs/"])?,
         };
         let refs = listed.into_iter().filter(|(name, _)| !self.is_ours(name)).map(|(name, at)| (name, at.0)).collect();
+        let head = match self.branch().isolation {
+            Isolation::Worktree => checkout.store().head()?.branch,
+            Isolation::InPlace => None,
+        };
         let no_stash = checkout.formats().refs_in_files && !checkout.common_dir().join("logs/refs/stash").exists();
         let listed =
             if no_stash { Vec::new() } else { checkout.git().call(["stash", "list", "--format=%H %gs"]).run()? };
@@ -260,7 +275,7 @@ impl Worktree {
         let stash = String::from_utf8_lossy(&listed).lines().filter_map(entry).collect();
         let hash = |path: PathBuf| Some((path.display().to_string(), Hash::of(&fs::read(&path).ok()?)));
         let configuration = self.configuration_files().into_iter().filter_map(hash).collect();
-        Ok(Noted { refs, stash, configuration, done: Vec::new() })
+        Ok(Noted { refs, head, stash, configuration, done: Vec::new() })
     }
 
     fn configuration_files(&self) -> Vec<PathBuf> {

@@ -7,18 +7,21 @@
 
 use std::{
     cell::OnceCell,
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     ffi::OsStr,
     fs,
     io::Read,
-    os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
 };
 
 use super::{
     Error, Worktree, excludes,
-    files_clock::{TICK, clock_ahead, machine_time, times},
+    files_clock::{Stamp, TICK, clock_ahead, machine_time, stamp},
+    tree_walk::{Unholdable, walk},
 };
 use crate::domain::{
     checkout::Isolation,
@@ -30,9 +33,6 @@ const MOST: usize = 30_000;
 /// Bytes of a file that is compared by its bytes.
 const SMALL: u64 = 1 << 20;
 
-/// A file's status, as far as a change shows in it.
-pub(super) type Stamp = (u64, u32, u64, i128, i128);
-
 /// How many paths may differ for their looks to be enough.
 const FEW: usize = 100;
 
@@ -43,6 +43,8 @@ pub(super) struct Memory(Arc<Mutex<Kept>>);
 #[derive(Debug, Default)]
 struct Kept {
     seen: Option<Seen>,
+    /// What the last look met that no commit can hold; none if it was not a look at all.
+    unholdable: Option<Unholdable>,
     /// See [`clock_ahead`]; looked up once, since it costs a file.
     clock_ahead: OnceCell<Option<i128>>,
 }
@@ -69,8 +71,6 @@ pub(super) struct Seen {
     files: HashMap<PathBuf, File>,
     /// What git's answer depends on besides: index, HEAD, configuration, rules.
     own: Vec<Option<Stamp>>,
-    /// The number of the last look.
-    look: u32,
 }
 
 /// A file as it was.
@@ -79,8 +79,6 @@ pub(super) struct File {
     stamp: Stamp,
     /// Its bytes, if it had just changed.
     fresh: Option<Hash>,
-    /// The number of the look that found it last.
-    found: u32,
 }
 
 /// What a look tells.
@@ -100,10 +98,18 @@ impl Worktree {
         let mut kept = self.memory.lock();
         let now = kept.now(self.path());
         let own = self.own_stamps();
-        match kept.seen.as_mut().filter(|seen| seen.at == *commit && seen.own == own).zip(now) {
-            Some((seen, now)) => seen.compare(self.path(), self.kept_out(), now),
-            None => Looks::Unknown,
-        }
+        kept.unholdable = None;
+        let Some((seen, now)) = kept.seen.as_mut().filter(|seen| seen.at == *commit && seen.own == own).zip(now) else {
+            return Looks::Unknown;
+        };
+        let (looks, unholdable) = seen.compare(self.path(), self.kept_out(), now);
+        kept.unholdable = unholdable;
+        looks
+    }
+
+    /// What the last look met that no commit can hold, once; none if no look went through all of the tree.
+    pub(super) fn unholdable_as_looked(&self) -> Option<Unholdable> {
+        self.memory.lock().unholdable.take()
     }
 
     /// The paths whose files differ from those of `commit`, as [`Self::changed_since`] gives them, and at once where all
@@ -139,15 +145,18 @@ impl Worktree {
     /// Looks, before git does: what changes later will not look so. None if this tree is not to be judged by looks.
     pub(super) fn look(&self) -> Option<Seen> {
         let (root, now) = (self.path(), self.memory.lock().now(self.path())?);
-        let mut files = HashMap::new();
-        let all = walk(root, self.kept_out(), |path, stamp| match File::new(root, path, stamp, now) {
-            Some(file) if files.len() < MOST => {
-                files.insert(path.to_owned(), file);
-                true
-            }
-            Some(_) | None => false,
-        });
-        all?.then(|| Seen { at: CommitId(String::new()), files, own: Vec::new(), look: 0 })
+        let count = AtomicUsize::new(0);
+        let (parts, unholdable) = walk(
+            root,
+            |path| Some(path) == self.kept_out(),
+            |files: &mut Vec<_>, path, stamp| {
+                let Some(file) = File::new(root, &path, stamp, now) else { return false };
+                files.push((path, file));
+                count.fetch_add(1, Ordering::Relaxed) < MOST
+            },
+        )?;
+        self.memory.lock().unholdable = Some(unholdable);
+        Some(Seen { at: CommitId(String::new()), files: parts.into_iter().flatten().collect(), own: Vec::new() })
     }
 
     /// The same for some paths; none for one that is not there.
@@ -210,43 +219,79 @@ impl Worktree {
 pub(super) type Looked = Vec<(PathBuf, Option<File>)>;
 
 impl Seen {
-    fn compare(&mut self, root: &Path, kept_out: Option<&Path>, now: i128) -> Looks {
-        self.look += 1;
-        let (files, look) = (&mut self.files, self.look);
-        let (mut known, mut differ) = (0, Vec::new());
-        let walked = walk(root, kept_out, |path, stamp| {
-            match files.get_mut(path) {
-                Some(file) => {
-                    (file.found, known) = (look, known + 1);
-                    if !file.is(root, path, stamp) {
-                        differ.push(path.to_owned());
-                    } else if !is_fresh(stamp, now) {
-                        file.fresh = None;
+    fn compare(&mut self, root: &Path, kept_out: Option<&Path>, now: i128) -> (Looks, Option<Unholdable>) {
+        /// What one thread found.
+        #[derive(Default)]
+        struct Part {
+            known: usize,
+            differ: Vec<PathBuf>,
+            /// A change would show in the status of these by now.
+            settled: Vec<PathBuf>,
+        }
+        let files = &self.files;
+        let walked = walk(
+            root,
+            |path| Some(path) == kept_out,
+            |part: &mut Part, path, stamp| {
+                let file = files.get(&path);
+                part.known += usize::from(file.is_some());
+                match file {
+                    Some(file) if file.is(root, &path, stamp) => {
+                        if file.fresh.is_some() && !is_fresh(stamp, now) {
+                            part.settled.push(path);
+                        }
                     }
+                    Some(_) | None => part.differ.push(path),
                 }
-                None => differ.push(path.to_owned()),
+                part.differ.len() <= FEW
+            },
+        );
+        let Some((parts, unholdable)) = walked else { return (Looks::Unknown, None) };
+        let (mut known, mut differ) = (0, Vec::new());
+        for part in parts {
+            known += part.known;
+            differ.extend(part.differ);
+            for path in part.settled {
+                self.files.entry(path).and_modify(|file| file.fresh = None);
             }
-            differ.len() <= FEW
-        });
-        if walked != Some(true) {
-            return Looks::Unknown;
         }
-        if known < files.len() {
-            differ.extend(
-                files.iter().filter(|(_, file)| file.found != look).map(|(path, _)| path.clone()).take(FEW + 1),
-            );
+        if known < self.files.len() {
+            // which: told by another walk, since the first had nowhere to note it
+            let Some((parts, _)) = walk(
+                root,
+                |path| Some(path) == kept_out,
+                |there: &mut Vec<PathBuf>, path, _| {
+                    there.push(path);
+                    true
+                },
+            ) else {
+                return (Looks::Unknown, None);
+            };
+            let there: HashSet<PathBuf> = parts.into_iter().flatten().collect();
+            let gone = self.files.keys().filter(|path| !there.contains(*path)).take(FEW + 1);
+            let before = differ.len();
+            differ.extend(gone.cloned());
+            if differ.len() == before {
+                // it is back by now
+                return (Looks::Unknown, None);
+            }
         }
-        if differ.is_empty() {
-            return Looks::Same;
-        }
-        differ.sort();
-        let plain = differ.len() <= FEW
-            && differ.iter().all(|path| is_plain(root, path))
-            // a file where a directory was, or the other way round
-            && !differ.windows(2).any(|pair| pair[1].starts_with(&pair[0]));
-        let texts: Option<Vec<String>> = differ.iter().map(|path| path.to_str().map(str::to_owned)).collect();
-        texts.filter(|_| plain).map_or(Looks::Unknown, Looks::Differ)
+        (judged(root, differ), Some(unholdable))
     }
+}
+
+/// What a look tells of the paths that differ.
+fn judged(root: &Path, mut differ: Vec<PathBuf>) -> Looks {
+    if differ.is_empty() {
+        return Looks::Same;
+    }
+    differ.sort();
+    let plain = differ.len() <= FEW
+        && differ.iter().all(|path| is_plain(root, path))
+        // a file where a directory was, or the other way round
+        && !differ.windows(2).any(|pair| pair[1].starts_with(&pair[0]));
+    let texts: Option<Vec<String>> = differ.iter().map(|path| path.to_str().map(str::to_owned)).collect();
+    texts.filter(|_| plain).map_or(Looks::Unknown, Looks::Differ)
 }
 
 /// Whether a change here changes nothing in how git stands to any other path: it is no file of rules, and in no
@@ -264,37 +309,12 @@ impl File {
     /// None if it cannot be judged by its looks.
     fn new(root: &Path, path: &Path, stamp: Stamp, now: i128) -> Option<Self> {
         let fresh = if is_fresh(stamp, now) { Some(bytes_of(&root.join(path))?) } else { None };
-        Some(Self { stamp, fresh, found: 0 })
+        Some(Self { stamp, fresh })
     }
 
     fn is(&self, root: &Path, path: &Path, stamp: Stamp) -> bool {
         self.stamp == stamp && self.fresh.as_ref().is_none_or(|hash| bytes_of(&root.join(path)).as_ref() == Some(hash))
     }
-}
-
-/// Goes through everything below `root` that is no directory, save git's own and what is kept out, until `each` says no;
-/// whether it never did. None if something cannot be looked at.
-fn walk(root: &Path, kept_out: Option<&Path>, mut each: impl FnMut(&Path, Stamp) -> bool) -> Option<bool> {
-    let mut directories = vec![PathBuf::new()];
-    while let Some(directory) = directories.pop() {
-        for entry in fs::read_dir(root.join(&directory)).ok()? {
-            let entry = entry.ok()?;
-            let path = directory.join(entry.file_name());
-            if entry.file_type().ok()?.is_dir() {
-                if path != Path::new(".git") && Some(&*path) != kept_out {
-                    directories.push(path);
-                }
-            } else if path != Path::new(".git") && !each(&path, stamp(&entry.metadata().ok()?)) {
-                return Some(false);
-            }
-        }
-    }
-    Some(true)
-}
-
-pub(super) fn stamp(found: &fs::Metadata) -> Stamp {
-    let (modified, changed) = times(found);
-    (found.ino(), found.mode(), found.size(), modified, changed)
 }
 
 /// Whether a file had changed so shortly before `now` that another change might not show.

@@ -12,7 +12,7 @@ mod program;
 
 use std::path::{Path, PathBuf};
 
-pub(super) use library::Library;
+pub(super) use library::{KeptIndex, Library};
 pub(super) use program::Program;
 
 use super::{Error, checkpoint::Author, git::Git};

@@ -6,7 +6,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{Error, Worktree, copied::copy_all, excludes, io_error, removal::remove_tree, staging::shown};
+use super::{
+    Error, Worktree, copied::copy_all, excludes, io_error, removal::remove_tree, staging::shown, tree_walk::Unholdable,
+};
 
 /// What came of moving something out of the tree.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
@@ -20,7 +22,19 @@ pub struct MovedOut {
 impl Worktree {
     /// Repositories within the tree, with a slash behind, and special files; what git ignores and build artefacts aside.
     pub fn uncommittable(&self) -> Result<Vec<String>, Error> {
-        let (repositories, special) = walk(self.path(), |path| excludes::artefact(self.path(), &path.join("x")));
+        self.of_these(walk(self.path(), |path| excludes::artefact(self.path(), &path.join("x"))))
+    }
+
+    /// The same as the last look at the tree met it, so that a tree that was just gone through is not gone through again.
+    pub fn uncommittable_as_looked(&self) -> Result<Vec<String>, Error> {
+        match self.unholdable_as_looked() {
+            Some(met) => self.of_these(met.outermost(|path| excludes::artefact(self.path(), &path.join("x")))),
+            None => self.uncommittable(),
+        }
+    }
+
+    fn of_these(&self, met: Unholdable) -> Result<Vec<String>, Error> {
+        let Unholdable { repositories, special } = met;
         let mut found = if repositories.is_empty() { Vec::new() } else { self.nested(&repositories)? };
         if !special.is_empty() {
             let ignored = self.ignored(&special)?;
@@ -98,14 +112,14 @@ impl Worktree {
 /// What was moved out of a tree to this place.
 #[must_use]
 pub fn kept_in(place: &Path) -> Vec<String> {
-    let (repositories, special) = walk(place, |_| false);
+    let Unholdable { repositories, special } = walk(place, |_| false);
     let mut found: Vec<_> = repositories.iter().map(|path| format!("{}/", shown(path))).chain(special).collect();
     found.sort();
     found
 }
 
 /// Directories below `root` that hold a `.git`, and special files; not what lies in a directory that is left out.
-fn walk(root: &Path, left_out: impl Fn(&Path) -> bool) -> (Vec<PathBuf>, Vec<String>) {
+fn walk(root: &Path, left_out: impl Fn(&Path) -> bool) -> Unholdable {
     let (mut repositories, mut special) = (Vec::new(), Vec::new());
     let mut directories = vec![PathBuf::new()];
     while let Some(directory) = directories.pop() {
@@ -126,7 +140,7 @@ fn walk(root: &Path, left_out: impl Fn(&Path) -> bool) -> (Vec<PathBuf>, Vec<Str
         }
         if is_repository { repositories.push(directory) } else { directories.append(&mut below) }
     }
-    (repositories, special)
+    Unholdable { repositories, special }
 }
 
 /// Takes a tree to another file system: copied whole under another name, then named as it is to be, then removed.

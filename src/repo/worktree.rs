@@ -23,7 +23,7 @@ use super::{
     seen::Memory,
     snapshot::is_snapshot_of,
     staging::{paths, shown},
-    store::Store,
+    store::{KeptIndex, Store},
     tie::{lost_entry, replace_file, tied_to},
 };
 use crate::{
@@ -66,6 +66,8 @@ pub struct Worktree {
     pub(super) memory: Memory,
     pub(super) repairs: Arc<Mutex<BTreeSet<&'static str>>>,
     pub(super) notes: Notes,
+    /// Its index, once it was read.
+    index: KeptIndex,
     pub(super) changes: Arc<Mutex<Vec<RepositoryChange>>>,
     /// Its directory, as it was opened first.
     pub(super) opened: Arc<OnceLock<Arc<OwnedFd>>>,
@@ -127,6 +129,7 @@ impl Worktree {
             memory: Memory::default(),
             repairs: Arc::default(),
             notes: Notes::default(),
+            index: KeptIndex::default(),
             changes: Arc::default(),
             opened: Arc::default(),
         }
@@ -195,7 +198,7 @@ impl Worktree {
             // what writes is refused before it comes here
             Err(_) => git,
         };
-        self.checkout().store_at(&self.git_dir, &git)
+        self.checkout().store_at(&self.git_dir, &git, self.index.clone())
     }
 
     /// Git for this worktree, with the filters switched off that the configuration names by now.

@@ -26,19 +26,28 @@ const CHECKPOINT_MS: f64 = 100.0;
 const VERSION_MS: f64 = 8.0;
 
 fn main() {
-    let turns: Vec<u32> = match std::env::args().skip(1).filter_map(|arg| arg.parse().ok()).collect::<Vec<_>>() {
-        given if given.is_empty() => vec![50, 500, 2000],
-        given => given,
+    // `-- 50` runs the script of so many turns alone, `-- checkpoints` that part alone
+    let named: Vec<String> = std::env::args().skip(1).filter(|arg| !arg.starts_with('-')).collect();
+    let is_wanted = |part: &str| named.is_empty() || named.iter().any(|name| name == part);
+    let turns: Vec<u32> = match named.as_slice() {
+        [] => vec![50, 500, 2000],
+        named => named.iter().filter_map(|arg| arg.parse().ok()).collect(),
     };
     println!("{} cores, load {}", std::thread::available_parallelism().map_or(0, usize::from), process::load());
     let disk = world::fdatasync_ms();
     println!("this disk: fdatasync of 4 KiB, median {disk:.2} ms");
-    version();
+    if is_wanted("version") {
+        version();
+    }
     for turns in turns {
         script(turns, disk);
     }
-    checkpoints();
-    edits();
+    if is_wanted("checkpoints") {
+        checkpoints();
+    }
+    if is_wanted("edits") {
+        edits();
+    }
 }
 
 fn version() {

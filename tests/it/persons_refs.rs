@@ -97,6 +97,24 @@ fn a_branch_and_a_tag_that_a_command_deleted_are_back() {
 }
 
 #[test]
+fn a_branch_that_a_command_renamed_is_back_and_head_that_followed_it_is_named() {
+    let (env, result, _) = after("git branch -qm main renamed", |env| {
+        may_change(
+            env,
+            &[".git/HEAD", ".git/logs/HEAD", ".git/config", ".git/refs/heads/main", ".git/logs/refs/heads/main"],
+        );
+        env.may_add(".git/refs/heads/renamed").may_add(".git/logs/refs/heads/renamed");
+    });
+    let at = env.checkout.git(&["rev-parse", "renamed"]);
+    assert_eq!(env.checkout.git(&["rev-parse", "main"]), at);
+    assert_eq!(env.checkout.git(&["symbolic-ref", "HEAD"]), "refs/heads/renamed", "it was left");
+    let notices = result["notices"].to_string();
+    for told in ["the branch main was gone", "the branch renamed", "git symbolic-ref HEAD refs/heads/main"] {
+        assert!(notices.contains(told), "{told}: {notices}");
+    }
+}
+
+#[test]
 fn what_moved_is_named_with_the_way_back_and_what_is_new_or_configured_is_named() {
     let line = "git update-ref refs/heads/topic $(git commit-tree -m x HEAD^{tree}); git branch new; \
                 git config alias.x status; git branch -qm topic/below 2>/dev/null";

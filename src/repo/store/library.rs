@@ -1,16 +1,19 @@
 //! The store by the library, libgit2: with `agreement` and `conversion` the only files that name it.
 //!
-//! A repository is opened for each question (a tenth of a millisecond), so that nothing stale is held.
+//! A repository is opened for each question (a tenth of a millisecond), so that nothing stale is held. A worktree's index
+//! alone is kept, since parsing a large one costs more than all the rest; libgit2 knows by its checksum whether it is
+//! still the file's.
 
 use std::{
     collections::BTreeSet,
     ffi::OsStr,
-    fs,
+    fmt, fs,
     os::unix::{
         ffi::OsStrExt,
         fs::{MetadataExt, PermissionsExt},
     },
     path::{Path, PathBuf},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use git2::{Delta, Index, IndexEntry, IndexTime, ObjectType, Oid, Repository, RepositoryOpenFlags};
@@ -40,6 +43,8 @@ const SKIP_WORKTREE: u16 = 1 << 14;
 const STAGE: u16 = 0x3000;
 /// The mode of a submodule's entry.
 const GITLINK: u32 = 0o160_000;
+/// An index with more entries is read anew each time: it would hold too much memory.
+const LARGEST_KEPT: usize = 200_000;
 /// Files over this many bytes are left to the program, which streams them.
 const LARGE: u64 = 32 << 20;
 
@@ -47,6 +52,23 @@ const LARGE: u64 = 32 << 20;
 #[derive(Clone, Debug)]
 pub(in crate::repo) struct Library {
     git_dir: PathBuf,
+    kept: KeptIndex,
+}
+
+/// A repository whose index has been read. Cloned, it is the same.
+#[derive(Clone, Default)]
+pub(in crate::repo) struct KeptIndex(Arc<Mutex<Option<Repository>>>);
+
+impl fmt::Debug for KeptIndex {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("KeptIndex")
+    }
+}
+
+impl KeptIndex {
+    fn lock(&self) -> MutexGuard<'_, Option<Repository>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 pub(super) fn read(what: impl Into<String>) -> impl FnOnce(git2::Error) -> Error {
@@ -55,8 +77,22 @@ pub(super) fn read(what: impl Into<String>) -> impl FnOnce(git2::Error) -> Error
 }
 
 impl Library {
-    pub(in crate::repo) fn new(git_dir: &Path) -> Self {
-        Self { git_dir: git_dir.to_owned() }
+    pub(in crate::repo) fn new(git_dir: &Path, kept: KeptIndex) -> Self {
+        Self { git_dir: git_dir.to_owned(), kept }
+    }
+
+    /// Works with the index as it is in its file. What fails half-way leaves nothing that would be used again.
+    fn with_index<T>(&self, work: impl FnOnce(&mut Index) -> Result<T, Error>) -> Result<T, Error> {
+        let there = self.git_dir.join("index").is_file();
+        let kept = self.kept.lock().take().filter(|_| there);
+        let repository = kept.map_or_else(|| self.open(), Ok)?;
+        let mut index = repository.index().map_err(read("read the index"))?;
+        index.read(false).map_err(read("read the index"))?;
+        let done = work(&mut index)?;
+        if index.len() <= LARGEST_KEPT {
+            *self.kept.lock() = Some(repository);
+        }
+        Ok(done)
     }
 
     pub(super) fn open(&self) -> Result<Repository, Error> {
@@ -114,20 +150,33 @@ impl Library {
         changed: &[PathBuf],
         gone: &[PathBuf],
     ) -> Result<String, Error> {
-        let staging = Staging { git, root, index: own };
+        match own {
+            Some(own) => {
+                let mut index = Index::open(own).map_err(read("read the index"))?;
+                self.stage_in(&mut index, &Staging { git, root, index: Some(own) }, changed, gone)
+            }
+            None => self.with_index(|index| self.stage_in(index, &Staging { git, root, index: None }, changed, gone)),
+        }
+    }
+
+    fn stage_in(
+        &self,
+        index: &mut Index,
+        staging: &Staging<'_>,
+        changed: &[PathBuf],
+        gone: &[PathBuf],
+    ) -> Result<String, Error> {
         let repository = self.open()?;
         let odd = is_odd_file_system(&repository).map_err(read("read the configuration"))?;
         // git syncs many objects together
         let (in_process, mut left) =
             if odd || changed.len() > MANY { (&[][..], changed.to_vec()) } else { (changed, Vec::new()) };
         let mut written = BTreeSet::new();
-        let opened = own.map_or_else(|| repository.index(), Index::open);
-        let mut index = opened.map_err(read("read the index"))?;
         for path in gone {
             index.remove_path(path).map_err(read(format!("stage {}", path.display())))?;
         }
         for path in in_process {
-            if !Self::stage_one(&repository, &mut index, root, path, &mut written)? {
+            if !Self::stage_one(&repository, index, staging.root, path, &mut written)? {
                 left.push(path.clone());
             }
         }
@@ -272,33 +321,33 @@ impl Store for Library {
     }
 
     fn index_is_plain(&self) -> Result<bool, Error> {
-        let repository = self.open()?;
-        let Ok(index) = repository.index() else { return Ok(false) };
         let odd = |entry: git2::IndexEntry| {
             entry.flags & (ASSUME_UNCHANGED | STAGE) != 0 || entry.flags_extended & SKIP_WORKTREE != 0
         };
-        Ok(!index.iter().any(odd))
+        // one that cannot be read is none
+        Ok(self.with_index(|index| Ok(!index.iter().any(odd))).unwrap_or(false))
     }
 
     fn standing(&self, paths: &[String]) -> Result<Vec<Standing>, Error> {
         let repository = self.open()?;
-        let index = repository.index().map_err(read("read the index"))?;
-        let look = |path: &String| {
-            let mode = |path: &Path| index.get_path(path, 0).map(|entry| entry.mode);
-            let path = Path::new(path);
-            if mode(path).is_some() {
-                return Ok(Standing::Tracked);
-            }
-            let mut above = path.ancestors().skip(1).filter(|above| !above.as_os_str().is_empty());
-            if above.any(|above| mode(above) == Some(GITLINK)) {
-                return Ok(Standing::Ignored);
-            }
-            let ignored = repository
-                .is_path_ignored(path)
-                .map_err(read(format!("look up whether {} is ignored", path.display())))?;
-            Ok(if ignored { Standing::Ignored } else { Standing::Untracked })
-        };
-        paths.iter().map(look).collect()
+        self.with_index(|index| {
+            let look = |path: &String| {
+                let mode = |path: &Path| index.get_path(path, 0).map(|entry| entry.mode);
+                let path = Path::new(path);
+                if mode(path).is_some() {
+                    return Ok(Standing::Tracked);
+                }
+                let mut above = path.ancestors().skip(1).filter(|above| !above.as_os_str().is_empty());
+                if above.any(|above| mode(above) == Some(GITLINK)) {
+                    return Ok(Standing::Ignored);
+                }
+                let ignored = repository
+                    .is_path_ignored(path)
+                    .map_err(read(format!("look up whether {} is ignored", path.display())))?;
+                Ok(if ignored { Standing::Ignored } else { Standing::Untracked })
+            };
+            paths.iter().map(look).collect()
+        })
     }
 
     fn filters(&self) -> Result<Vec<(String, String)>, Error> {

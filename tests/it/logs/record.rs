@@ -142,7 +142,8 @@ impl Recorder {
         assert!(missing.is_empty(), "no world records these: {missing:?}");
         let path = |ending: &str| into.join(format!("v{version}.{ending}"));
         let blobs = self.blobs.iter().cloned().collect::<Vec<_>>().join("\n");
-        let sql = format!("{}\nPRAGMA user_version = {version};\n{blobs}\n{}", self.schema, self.rows);
+        let schema = nisse::log::SCHEMA;
+        let sql = format!("{}\nPRAGMA user_version = {schema};\n{blobs}\n{}", self.schema, self.rows);
         fs::write(path("sql"), sql).unwrap();
         fs::write(path("shape.json"), shape()).unwrap();
         let tasks: Vec<String> = self.tasks.iter().map(Value::to_string).collect();
