@@ -72,7 +72,7 @@ pub(super) fn skip(journal: &mut Journal, env: &Env<'_>, id: &CallId, why: Skip)
 
 async fn look(journal: &mut Journal, env: &Env<'_>, id: &CallId, asked: &Look, rules: &FileRules) -> Result<(), Error> {
     journal.commit()?;
-    let looked = tools::look(asked, env.host, rules).await?;
+    let looked = tools::look(asked, env.host, rules, &env.mask).await?;
     let answer = Answered { status: looked.status, content: looked.content, checkpoint: None, seen: looked.seen };
     env.answer(journal, id, answer)
 }
@@ -80,7 +80,7 @@ async fn look(journal: &mut Journal, env: &Env<'_>, id: &CallId, asked: &Look, r
 async fn edit(journal: &mut Journal, env: &Env<'_>, id: &CallId, asked: &Edit, rules: &FileRules) -> Result<(), Error> {
     let planned = {
         let seen = &journal.task().seen;
-        tools::plan_edit(asked, env.host, rules, &|path| seen.get(path).cloned()).await?
+        tools::plan_edit(asked, env.host, rules, &|path| seen.get(path).cloned(), &env.mask).await?
     };
     // after it was read, so that what was read is what the checkpoint holds
     if let Some(path) = tools::edited_path(asked, env.host, rules).await? {

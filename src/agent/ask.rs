@@ -8,11 +8,13 @@ use super::{
     Error,
     budget::{self, Fit},
     env::{Env, head, time_left},
+    masked::masked,
 };
 use crate::{
     domain::{
         caps::Cap,
         event::EventKind,
+        mask::Stream,
         message::Reply,
         outcome::Pause,
         role::ToolName,
@@ -21,7 +23,7 @@ use crate::{
         window::STRONGER_EVICTIONS,
     },
     log::Journal,
-    ports::llm,
+    ports::llm::{self, Delta},
     repo,
 };
 
@@ -82,6 +84,7 @@ pub(super) async fn ask(journal: &mut Journal, env: &mut Env<'_>) -> Result<(), 
             if runs && look.is_none() {
                 look = begin_look(journal, env)?;
             }
+            let reply = masked(reply, &env.mask);
             let received = EventKind::ReplyReceived { request: number, turn: request.turn, reply };
             journal.push(received).and_then(|()| journal.commit()).map_err(Error::from)
         }
@@ -135,6 +138,7 @@ async fn exchange(
             () = tokio::time::sleep(time_left(journal)) => Err(ended(Trouble::Timeout, "the task's time cap ended the request")),
         }
     });
+    let mut shown = Shown { text: Stream::new(&env.mask), reasoning: Stream::new(&env.mask) };
     loop {
         tokio::select! {
             biased;
@@ -143,15 +147,37 @@ async fn exchange(
                     *look = begin_look(journal, env).ok().flatten();
                 }
                 // nobody may be watching
-                let _ = env.deltas.send(delta);
+                let _ = env.deltas.send(shown.take(delta));
             }
             reply = &mut attempt => {
                 while let Ok(delta) = arriving.try_recv() {
-                    let _ = env.deltas.send(delta);
+                    let _ = env.deltas.send(shown.take(delta));
+                }
+                for rest in shown.rest() {
+                    let _ = env.deltas.send(rest);
                 }
                 return reply;
             }
         }
+    }
+}
+
+/// Streamed text on its way to whoever watches, masked.
+struct Shown<'m> {
+    text: Stream<'m>,
+    reasoning: Stream<'m>,
+}
+
+impl Shown<'_> {
+    fn take(&mut self, delta: Delta) -> Delta {
+        match delta {
+            Delta::Text(text) => Delta::Text(self.text.push(&text)),
+            Delta::Reasoning(text) => Delta::Reasoning(self.reasoning.push(&text)),
+        }
+    }
+
+    fn rest(&mut self) -> [Delta; 2] {
+        [Delta::Reasoning(self.reasoning.rest()), Delta::Text(self.text.rest())]
     }
 }
 

@@ -123,10 +123,11 @@ async fn run_all(journal: &mut Journal, env: &Env<'_>, id: &CallId, commands: &[
             CommandEnd::Exited(status) => Some(status),
             CommandEnd::Signalled(_) | CommandEnd::TimedOut => None,
         };
-        let output_tail = env.mask.apply(&tail(&output)).into_owned();
+        // the host masked it before it was cut
+        let output_tail = tail(&output);
         journal.push(EventKind::CheckRan {
             call: id.clone(),
-            command: line.clone(),
+            command: env.mask.apply(line).into_owned(),
             status,
             output_tail: output_tail.clone(),
             duration_ms: u64::try_from(output.duration.as_millis()).unwrap_or(u64::MAX),

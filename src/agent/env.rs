@@ -4,11 +4,12 @@ use std::{sync::Arc, time::Duration};
 
 use tokio::sync::watch;
 
-use super::{Error, context::View, mask::Mask, repository};
+use super::{Error, context::View, repository};
 use crate::{
     domain::{
         event::{EventKind, ResultStatus, Seen, ToolResult},
         id::{CallId, CommitId},
+        mask::Mask,
         task::Task,
     },
     log::Journal,

@@ -9,7 +9,7 @@ mod check;
 pub mod context;
 pub mod env;
 pub mod first_request;
-pub mod mask;
+mod masked;
 mod nudge;
 pub mod place;
 mod prepare;

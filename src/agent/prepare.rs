@@ -1,8 +1,6 @@
 //! Snapshot, branch and worktree. They count only when `worktree_ready` is in the log; before it, whatever stands under
 //! the task's own names is removed and made again.
 
-use std::path::Path;
-
 use super::{
     Error,
     env::Env,
@@ -99,7 +97,7 @@ async fn stand(
             return Ok(());
         }
     }
-    let workspace = repo::workspace::describe(Path::new(&journal.task().started.worktree));
+    let workspace = repo::workspace::describe(worktree.path());
     journal.push(EventKind::WorktreeReady {
         snapshot: snapshot.commit.clone(),
         dirty: snapshot.dirty,

@@ -357,12 +357,12 @@ pub(super) fn in_place(journal: &mut Journal, env: &Env<'_>, spec: &WorktreeSpec
         let cause = if its_own {
             format!(
                 "the task works in place on {0}, and the checkout is not on it; `git switch {0}`, then resume, or \
-                 `nisse drop {1}`",
+                 `nisse drop {1:#}`",
                 spec.branch, spec.task
             )
         } else {
             format!(
-                "the checkout is not the task's any more, or an older nisse began it there; `nisse drop {}` ends it",
+                "the checkout is not the task's any more, or an older nisse began it there; `nisse drop {:#}` ends it",
                 spec.task
             )
         };

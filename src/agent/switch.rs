@@ -82,7 +82,7 @@ fn keep_unfinished(journal: &mut Journal, env: &Env<'_>, snapshot: &CommitId) ->
     let Some(kept) = branch.keep_unfinished(&task.started.base, snapshot)? else { return Ok(()) };
     if task.ready.is_none() && !task.given_up() {
         let why = format!(
-            "the task was begun by an older nisse, in a checkout with unfinished work; `nisse drop {}` ends it",
+            "the task was begun by an older nisse, in a checkout with unfinished work; `nisse drop {:#}` ends it",
             task.id
         );
         return Err(repo::Error::Refused { checkout: env.checkout.root().to_owned(), why }.into());

@@ -12,7 +12,7 @@ use serde_json::json;
 use crate::{
     agent,
     commands::{self, settings},
-    domain::{id::TaskId, upstream::Trouble},
+    domain::{id::TaskId, mask::Mask, upstream::Trouble},
     log, repo,
 };
 
@@ -91,6 +91,18 @@ pub fn report(error: &commands::Error) -> Report {
 }
 
 impl Report {
+    /// The same without what must not be seen.
+    #[must_use]
+    pub fn masked(self, mask: &Mask) -> Self {
+        let hide = |text: String| mask.apply(&text).into_owned();
+        Self {
+            message: hide(self.message),
+            chain: self.chain.into_iter().map(hide).collect(),
+            hints: self.hints.into_iter().map(hide).collect(),
+            ..self
+        }
+    }
+
     /// The report of a command line that cannot be understood.
     #[must_use]
     pub fn usage(error: &clap::Error) -> Self {
@@ -138,6 +150,7 @@ fn kind(error: &commands::Error) -> (&'static str, u8) {
         commands::Error::Window(_) => ("window_too_small", CONFIGURATION),
         commands::Error::BranchTaken { .. } => ("branch_taken", CONFIGURATION),
         commands::Error::BranchName { .. } => ("bad_branch_name", CONFIGURATION),
+        commands::Error::HoldsSecret { .. } => ("holds_secret", CONFIGURATION),
         commands::Error::WorktreeInside { .. } => ("bad_setting", CONFIGURATION),
         commands::Error::BaseInPlace => ("usage", CONFIGURATION),
         commands::Error::Log(error) => log_kind(error),
@@ -178,6 +191,7 @@ fn log_kind(error: &log::Error) -> (&'static str, u8) {
     match error {
         log::Error::Io { .. } | log::Error::Database { .. } | log::Error::OldLibrary { .. } => ("log", ENVIRONMENT),
         log::Error::Newer { .. } | log::Error::NewerEvent { .. } => ("log_too_new", ENVIRONMENT),
+        log::Error::Emptied { .. } => ("log_emptied", ENVIRONMENT),
         log::Error::Corrupt { .. } => ("log_corrupt", ENVIRONMENT),
         log::Error::Held { .. } => ("task_held", ENVIRONMENT),
         log::Error::NoSuchTask { .. } => ("no_such_task", CONFIGURATION),
@@ -272,6 +286,7 @@ fn causes(error: &commands::Error) -> Vec<String> {
         | commands::Error::Unmade { .. }
         | commands::Error::BranchTaken { .. }
         | commands::Error::BranchName { .. }
+        | commands::Error::HoldsSecret { .. }
         | commands::Error::WorktreeInside { .. }
         | commands::Error::BaseInPlace
         | commands::Error::Log(_)

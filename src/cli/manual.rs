@@ -18,7 +18,8 @@ Exit status:
   4   a cap was reached: turns, tokens, cost or time
   5   interrupted by upstream trouble; `nisse resume` goes on
   6   a person must decide
-  7   stopped on request; `nisse resume` goes on
+  7   stopped on request; `nisse resume` goes on (a Ctrl-C at a terminal ends
+      nisse by that signal, which a shell shows as 130)
   70  a bug in nisse
 
 Settings, later ones win:
@@ -39,6 +40,16 @@ Variables:
   NISSE_<SECTION>_<KEY>    any other setting, as NISSE_DELEGATE_MAX_TURNS;
                            a list has one entry a line
   NO_COLOR                 no colour
+
+Secrets:
+  Masked in what a model reads, in the log, in commits and on the screen: the
+  proxy's token, what has the shape of a token, credentials of the
+  repository's configuration, and the value of every variable that has KEY,
+  TOKEN, SECRET, PASSWORD, PASSWD, PASSPHRASE or CREDENTIAL (or a plural) as a
+  part between underscores, PWD after one, or ends a part with such a word
+  (PGPASSWORD, APIKEY). Not masked: values under 8 characters, a word of under
+  16 letters, a path that is there. No command sees such a variable, unless
+  commands.pass_env names it.
 
 Output:
   Data goes to stdout, everything else to stderr. Nothing waits for input when
@@ -88,7 +99,8 @@ Exit status:
   4   a cap was reached
   5   interrupted by upstream trouble; `nisse resume` goes on
   6   a person must decide
-  7   stopped on request; `nisse resume` goes on
+  7   stopped on request; `nisse resume` goes on (a Ctrl-C at a terminal ends
+      nisse by that signal, which a shell shows as 130)
   70  a bug in nisse
 
 Examples:

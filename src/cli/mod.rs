@@ -32,6 +32,7 @@ use crate::{
         tidy,
     },
     domain::{checkout::Isolation, gate::Answer, id::TaskId},
+    repo::Checkout,
 };
 
 /// Parses, resolves, dispatches, renders; returns the exit status.
@@ -47,7 +48,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
             return if error.use_stderr() { misused(&arguments, &error) } else { render::status_of_output(0, printed) };
         }
     };
-    render::status_of_output(guard::guarded(args.common.json, || work(&args)), Ok(()))
+    signals::status(render::status_of_output(guard::guarded(args.common.json, || work(&args)), Ok(())))
 }
 
 fn work(args: &Args) -> u8 {
@@ -62,7 +63,8 @@ fn work(args: &Args) -> u8 {
     match runtime.block_on(dispatch(args, manner)) {
         Ok(code) => code,
         Err(error) => {
-            let report = error::report(&error);
+            let report =
+                error::report(&error).masked(&commands::secrets::mask(&Environment::from_process(), None, None, &[]));
             render::error(manner, &report);
             report.exit
         }
@@ -96,13 +98,16 @@ async fn dispatch(args: &Args, manner: Manner) -> Result<u8, commands::Error> {
             ended(manner, &opened, &watched(manner, result::go_on, work).await?)
         }
         Command::Resume(task) => {
-            let opened = open_begun(args)?;
+            let opened = Opened::to_go_on(Environment::from_process(), &args.flags(), &here(args))?;
             let choice = match &task.task {
                 Some(name) => Choice::Task(named(manner, &opened, name, Purpose::Resume)?),
                 None => resume::choose(&opened)?,
             };
             let Some(id) = chosen(args, manner, choice)? else {
-                render::say(manner, "nothing is pending in this checkout");
+                let copy = opened.checkout()?.copy_of().map_or_else(String::new, |first| {
+                    format!("; it is a copy of {}, and tasks that began before the copy belong there", first.display())
+                });
+                render::say(manner, &format!("nothing is pending in this checkout{copy}"));
                 return Ok(0);
             };
             let mut answer = task.answer();
@@ -134,6 +139,13 @@ async fn dispatch(args: &Args, manner: Manner) -> Result<u8, commands::Error> {
             match &log.task {
                 None => {
                     let listing = commands::log::list(&opened)?;
+                    if let Some(first) = opened.checkout().ok().and_then(Checkout::copy_of) {
+                        let first = first.display();
+                        render::say(
+                            manner,
+                            &format!("this is a copy of {first}: tasks that began before it belong there"),
+                        );
+                    }
                     let reports: Vec<_> = listing.unreadable.iter().map(error::report).collect();
                     render::log::list(manner, &listing.tasks, &reports);
                     Ok(reports.first().map_or(0, |report| report.exit))
@@ -228,7 +240,7 @@ where
 fn named(manner: Manner, opened: &Opened, name: &str, purpose: Purpose) -> Result<TaskId, commands::Error> {
     let Named { id, elsewhere } = named::task(opened, name, purpose)?;
     if let Some(checkout) = elsewhere {
-        render::say(manner, &format!("task {id} was begun in {checkout}"));
+        render::say(manner, &format!("task {id:#} was begun in {checkout}"));
     }
     Ok(id)
 }

@@ -1,8 +1,14 @@
 //! SIGINT, SIGTERM and SIGHUP: the first asks the work to stop, the second stops the process at once. A commit of the
 //! person's is ended instead, and told of.
+//!
+//! Whoever pressed Ctrl-C at a terminal means the loop of the shell around nisse too, and a shell ends that only where its
+//! program died of the signal: so it does, after everything else is done.
 
 use std::{
-    sync::{Mutex, PoisonError},
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
@@ -24,6 +30,19 @@ const GRACE: Duration = Duration::from_millis(3900);
 const LAST_WORDS: Duration = Duration::from_secs(1);
 /// Exit status of a stop.
 const STOPPED: u8 = 7;
+
+/// The person pressed Ctrl-C.
+static INTERRUPTED: AtomicBool = AtomicBool::new(false);
+
+/// The exit status of a command that came to `status`; of one that Ctrl-C stopped there is none, since the process dies of
+/// the signal, which a shell shows as 130.
+pub(super) fn status(status: u8) -> u8 {
+    if status == STOPPED && INTERRUPTED.load(Ordering::Relaxed) && render::on_terminal() {
+        // where it cannot die so, the status says it
+        let _ = signal_hook::low_level::emulate_default_handler(signal_hook::consts::SIGINT);
+    }
+    status
+}
 
 /// Who listens. They do so until the next: a question may be asked in between.
 static LISTENING: Mutex<Option<AbortHandle>> = Mutex::new(None);
@@ -89,7 +108,7 @@ pub(super) fn listen_for_commits(manner: Manner) -> Result<(), commands::Error> 
                 }
                 render::say(manner, &format!("{message}; {hint}"));
                 #[expect(clippy::exit, reason = "the person does not want to wait; the log is whole all the same")]
-                std::process::exit(i32::from(STOPPED));
+                std::process::exit(i32::from(status(STOPPED)));
             }
         }
     });
@@ -115,7 +134,7 @@ impl Heard {
 
     async fn any(&mut self) {
         tokio::select! {
-            _ = self.interrupt.recv() => {}
+            _ = self.interrupt.recv() => INTERRUPTED.store(true, Ordering::Relaxed),
             _ = self.terminate.recv() => {}
             _ = self.hangup.recv() => {}
         }
@@ -138,5 +157,5 @@ async fn leave(manner: Manner, progress: Progress, way_on: fn(TaskId) -> String)
     let commands = tokio::task::spawn_blocking(commands::run::kill_commands);
     let _ = tokio::time::timeout(LAST_WORDS, futures_util::future::join(words, commands)).await;
     #[expect(clippy::exit, reason = "the person does not want to wait, or the work does not stop")]
-    std::process::exit(i32::from(STOPPED));
+    std::process::exit(i32::from(status(STOPPED)));
 }

@@ -33,6 +33,11 @@ pub fn advice(error: &Error) -> Option<String> {
         Error::Window(found) => Some(on_window(found)),
         Error::BranchTaken { .. } => Some("name another with --branch, or leave it out".to_owned()),
         Error::BranchName { .. } => Some("see `git help check-ref-format`, or leave --branch out".to_owned()),
+        Error::HoldsSecret { .. } => Some(
+            "in a command, name the environment variable that holds it (in single quotes: '$NAME'), and let commands have \
+             that by commands.pass_env"
+                .to_owned(),
+        ),
         Error::WorktreeInside { .. } => Some("name a directory outside, such as \"..\"".to_owned()),
         Error::BaseInPlace => Some("leave one of the two out".to_owned()),
         Error::Log(error) => Some(on_log(error).to_owned()),
@@ -44,24 +49,24 @@ pub fn advice(error: &Error) -> Option<String> {
         Error::Moved { .. } => Some("try again".to_owned()),
         Error::PathNotText { .. } => Some("give it a name in UTF-8".to_owned()),
         Error::Several(_) => Some("name the one that is to go on: nisse resume <TASK>".to_owned()),
-        Error::Over { task, .. } => Some(format!("see what came of it: nisse log {task}")),
-        Error::NoDiff { task } => Some(format!("see what happened: nisse log {task}")),
+        Error::Over { task, .. } => Some(format!("see what came of it: nisse log {task:#}")),
+        Error::NoDiff { task } => Some(format!("see what happened: nisse log {task:#}")),
         Error::OtherCheckout { task, checkout, command, .. } => {
-            Some(format!("if that one is meant: nisse -C {} {command} {task}", quoted(checkout)))
+            Some(format!("if that one is meant: nisse -C {} {command} {task:#}", quoted(checkout)))
         }
         Error::NotHandedBack { task, outcome } => Some(match *outcome {
             "failed" | "capped" | "dropped" => {
-                format!("see what there is: nisse log {task} --diff")
+                format!("see what there is: nisse log {task:#} --diff")
             }
-            _ => format!("let it end first: nisse resume {task}"),
+            _ => format!("let it end first: nisse resume {task:#}"),
         }),
         Error::NothingToPutBack { .. } => {
             Some("what is committed is taken back with git revert or git reset".to_owned())
         }
         Error::ChangedSinceAsked { task, .. } => {
-            Some(format!("look at them; the same answer again is about these too: nisse resume {task}"))
+            Some(format!("look at them; the same answer again is about these too: nisse resume {task:#}"))
         }
-        Error::NoQuestion { task } => Some(format!("leave the answer out: nisse resume {task}")),
+        Error::NoQuestion { task } => Some(format!("leave the answer out: nisse resume {task:#}")),
         Error::Signals { .. } | Error::Listen { .. } => None,
         Error::Bug(_) => Some("please report this".to_owned()),
     }
@@ -118,7 +123,7 @@ fn on_cut(task: TaskId, error: &agent::Error) -> String {
     // what is wrong there may never be mended
     let or = match error {
         agent::Error::Repo(_) | agent::Error::Host(_) | agent::Error::Setup { .. } => {
-            format!(", or give it up: nisse drop {task}")
+            format!(", or give it up: nisse drop {task:#}")
         }
         agent::Error::Log(_)
         | agent::Error::Globs(_)
@@ -127,13 +132,16 @@ fn on_cut(task: TaskId, error: &agent::Error) -> String {
         | agent::Error::Bug(_) => String::new(),
     };
     let mend = mend.map_or_else(String::new, |mend| format!("{mend}; "));
-    format!("{mend}nothing is lost: nisse resume {task}{or}")
+    format!("{mend}nothing is lost: nisse resume {task:#}{or}")
 }
 
 fn on_log(error: &log::Error) -> &'static str {
     match error {
         log::Error::Io { .. } | log::Error::Database { .. } => {
             "see that the disk has room and the state directory can be written"
+        }
+        log::Error::Emptied { .. } => {
+            "bring nisse.db back from a backup; or move the state directory away, and begin anew: branches are untouched"
         }
         log::Error::OldLibrary { .. } => "build nisse with its own SQLite",
         log::Error::Newer { .. } | log::Error::NewerEvent { .. } => {
@@ -260,7 +268,7 @@ fn on_applying(task: TaskId, error: &repo::Error) -> Option<String> {
         repo::Error::Between { .. } | repo::Error::NotForward { .. } | repo::Error::NotCommitted { .. }
     );
     let way_back =
-        if half_done { format!("; or take the files back: nisse apply {task} --abort") } else { String::new() };
+        if half_done { format!("; or take the files back: nisse apply {task:#} --abort") } else { String::new() };
     on_repo(error).map(|first| format!("{first}{way_back}"))
 }
 

@@ -1,7 +1,5 @@
 //! `nisse apply`: the work of a task that was handed back comes into the checkout that it was begun in.
 
-use std::path::Path;
-
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -74,7 +72,7 @@ pub struct Applied {
 pub fn apply(opened: &Opened, id: TaskId, wish: Wish) -> Result<Applied, Error> {
     let log = opened.log()?;
     let task = log.task(id)?;
-    let checkout = opened.checkout_at(Path::new(&task.started.checkout))?;
+    let checkout = opened.checkout_of(&task.started)?;
     match task.outcome() {
         Some(Outcome::Ended { end: End::Handback, .. }) => {}
         other => {

@@ -8,11 +8,12 @@ use super::{
     proxy,
     result::TaskResult,
     run::{Watch, run},
+    secrets,
     settings::{Fallback, History},
 };
 use crate::{
     agent::{first_request, roles},
-    domain::{checkout::Isolation, event::TaskStarted, id::TaskId, model::PinnedModel, role::Role},
+    domain::{checkout::Isolation, event::TaskStarted, id::TaskId, mask::Mask, model::PinnedModel, role::Role},
     log::{Journal, Subscriber},
     repo::{self, Checkout},
 };
@@ -35,14 +36,17 @@ pub async fn delegate(opened: &Opened, delegation: &Delegation, mut watch: Watch
     let checks = opened.settings.checks()?.to_vec();
     let checkout = opened.checkout()?;
     checkout.ready()?;
+    checkout.refuse_special_files()?;
     let proxy = proxy::connect(&opened.settings, &opened.environment)?;
     let catalog = proxy::catalog(&proxy, &opened.settings, proxy::BEGIN).await?;
     let model = proxy::pin_delegate(&catalog, &opened.settings)?;
     let subscribers = std::mem::take(&mut watch.subscribers);
-    let journal = begin(opened, checkout, delegation, model, checks, subscribers)?;
+    let passed = &opened.settings.commands.pass_env.value;
+    let mask = secrets::mask(&opened.environment, Some(checkout), Some(proxy.token()), passed);
+    let journal = begin(opened, checkout, delegation, model, checks, &mask, subscribers)?;
     let keep = opened.settings.branch.keep_turns.value;
     let pruned = leftovers::prune(&opened.log()?, checkout, keep, opened.clock().civil_ms());
-    match run(opened, checkout, &proxy, &[proxy.token().clone()], journal, watch).await {
+    match run(opened, checkout, &proxy, mask, journal, watch).await {
         Err(error) => Err(proxy::with_offers(&proxy, error).await),
         Ok(mut done) => {
             // no reason not to work
@@ -59,14 +63,24 @@ pub(super) fn begin(
     delegation: &Delegation,
     model: PinnedModel,
     checks: Vec<String>,
+    mask: &Mask,
     subscribers: Vec<Subscriber>,
 ) -> Result<Journal, Error> {
     let settings = &opened.settings;
     let caps = settings.delegate.caps();
     let id = opened.new_task_id();
+    let brief = mask.apply(&delegation.brief).into_owned();
+    let setup = settings.setup()?.map(str::to_owned);
+    // they are run as they are, so that they could only be stored and sent as they are
+    let named = [("the branch's name", delegation.branch.iter()), ("the setup command", setup.iter())];
+    let lines = checks.iter().map(|line| ("a check command", line));
+    let all = named.into_iter().flat_map(|(what, text)| text.map(move |text| (what, text))).chain(lines);
+    if let Some((what, _)) = all.into_iter().find(|(_, text)| mask.apply(text) != text.as_str()) {
+        return Err(Error::HoldsSecret { what });
+    }
     let branch = match &delegation.branch {
         Some(name) => free_branch(checkout, name)?,
-        None => repo::branch_name(id, &delegation.brief),
+        None => repo::branch_name(id, &brief),
     };
     let base = match &delegation.base {
         Some(revision) => checkout.resolve_base(revision)?,
@@ -84,7 +98,7 @@ pub(super) fn begin(
     let started = TaskStarted {
         role: Role { fallbacks: settings.delegate.fallback.value == Fallback::Allow, ..roles::delegate() },
         wording: roles::wording(),
-        brief: delegation.brief.clone(),
+        brief,
         model,
         caps,
         checkout: opened.text_path(checkout.root())?,
@@ -94,7 +108,7 @@ pub(super) fn begin(
         isolation: delegation.isolation,
         filters: checkout.filters().clone(),
         copy: settings.copied()?.to_vec(),
-        setup: settings.setup()?.map(str::to_owned),
+        setup,
         checks,
         command_time_ms: settings.command_time_ms(),
         deny: settings.files.denied(),

@@ -9,12 +9,13 @@ mod storage;
 use std::path::Path;
 
 use schemars::JsonSchema;
+use secrecy::ExposeSecret as _;
 use serde::Serialize;
 
 use super::{
     Error, advice,
     leftovers::Leftover,
-    proxy,
+    proxy, secrets,
     settings::{self, Environment, Flags, Settings, Shown, Source},
 };
 use crate::{
@@ -112,6 +113,15 @@ pub async fn doctor(environment: &Environment, flags: &Flags, directory: &Path, 
     let settings = match Settings::load(environment, flags, root.as_deref()) {
         Ok(settings) => {
             checks.insert(0, Check::good("settings", described(&settings)));
+            checks.extend(settings.unknown_variables.iter().map(|name| {
+                let found = format!("{name} is no setting of nisse's, and is not looked at");
+                Check::new(
+                    "settings",
+                    Verdict::Warning,
+                    found,
+                    "see `nisse help` for the names, if it was meant as one",
+                )
+            }));
             storage::look(&settings.state_dir.value, &mut checks);
             leftovers = remains::look(&settings, environment, flags, directory, fix, &mut checks).await;
             connect(&settings, environment, root.as_deref(), &mut checks).await;
@@ -175,7 +185,7 @@ fn repository(environment: &Environment, directory: &Path, checks: &mut Vec<Chec
     let unusable = |error: repo::Error| bad("repository", Verdict::BadEnvironment, &error.into());
     match Checkout::open(directory, &visible) {
         Ok(checkout) => {
-            checks.push(match checkout.ready() {
+            checks.push(match checkout.ready().and_then(|()| checkout.refuse_special_files()) {
                 Ok(()) => Check::good("repository", checkout.root().display().to_string()),
                 Err(error) => unusable(error),
             });
@@ -207,6 +217,15 @@ async fn connect(settings: &Settings, environment: &Environment, root: Option<&P
             return models::look_without_catalog(settings, checks);
         }
     };
+    if !secrets::can_be_masked(client.token().expose_secret()) {
+        let found = "the token is so short that it cannot be masked in what a model reads and what is logged";
+        checks.push(Check::new(
+            "proxy",
+            Verdict::Warning,
+            found,
+            "ask whoever runs the proxy for one of 6 characters or more",
+        ));
+    }
     match proxy::catalog(&client, settings, proxy::LOOK).await {
         Ok(catalog) => {
             let address = settings.base_url().unwrap_or_default();
@@ -230,6 +249,7 @@ async fn connect(settings: &Settings, environment: &Environment, root: Option<&P
                 | Error::Unmade { .. }
                 | Error::BranchTaken { .. }
                 | Error::BranchName { .. }
+                | Error::HoldsSecret { .. }
                 | Error::WorktreeInside { .. }
                 | Error::BaseInPlace
                 | Error::Log(_)

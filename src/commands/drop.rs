@@ -1,12 +1,11 @@
 //! `nisse drop`: a task that has not ended is given up; its commits are kept as discarded.
 
-use std::path::Path;
-
 use super::{
     Error,
     open::Opened,
     result::TaskResult,
     run::{Watch, run},
+    secrets,
 };
 use crate::{
     adapters::scripted::Scripted,
@@ -26,7 +25,7 @@ use crate::{
 pub async fn drop_task(opened: &Opened, id: TaskId, mut watch: Watch) -> Result<TaskResult, Error> {
     let log = opened.log()?;
     let task = log.task(id)?;
-    let checkout = opened.checkout_at(Path::new(&task.started.checkout))?;
+    let checkout = opened.checkout_of(&task.started)?;
     match task.outcome() {
         Some(outcome @ Outcome::Ended { end: End::Dropped, .. }) if task.pending_intents().next().is_none() => {
             return TaskResult::new(&task, &outcome, &checkout);
@@ -44,17 +43,19 @@ pub async fn drop_task(opened: &Opened, id: TaskId, mut watch: Watch) -> Result<
         journal.commit()?;
         crash::point("answer.recorded");
     }
-    run(opened, &checkout, &nobody(), &[], journal, watch).await
+    let mask = secrets::mask(&opened.environment, Some(&checkout), None, &journal.task().started.pass_env);
+    run(opened, &checkout, &nobody(), mask, journal, watch).await
 }
 
 /// Carries out what a task owes whose end is decided: a discard, a clean-up. Nobody watches.
 pub(super) async fn carry_out(opened: &Opened, id: TaskId) -> Result<TaskResult, Error> {
     let log = opened.log()?;
-    let checkout = opened.checkout_at(Path::new(&log.task(id)?.started.checkout))?;
+    let checkout = opened.checkout_of(&log.task(id)?.started)?;
     let journal = Journal::resume(log, opened.clock(), id, "clean-up", Vec::new())?;
     let (_stopper, stop) = Stopper::new();
     let (deltas, _streamed) = tokio::sync::mpsc::unbounded_channel();
-    run(opened, &checkout, &nobody(), &[], journal, Watch { subscribers: Vec::new(), deltas, stop }).await
+    let mask = secrets::mask(&opened.environment, Some(&checkout), None, &journal.task().started.pass_env);
+    run(opened, &checkout, &nobody(), mask, journal, Watch { subscribers: Vec::new(), deltas, stop }).await
 }
 
 /// A model for work that asks none.

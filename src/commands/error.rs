@@ -86,7 +86,7 @@ pub enum Error {
         path: PathBuf,
     },
     /// The loop had to leave a task as it is.
-    #[error("task {task} had to be left: {source}{}", .offered.as_ref().map(|offered| format!("; this key may use {offered}")).unwrap_or_default())]
+    #[error("task {task:#} had to be left: {source}{}", .offered.as_ref().map(|offered| format!("; this key may use {offered}")).unwrap_or_default())]
     Cut {
         /// The task; nothing of it is lost.
         task: TaskId,
@@ -124,24 +124,30 @@ pub enum Error {
         source: std::io::Error,
     },
     /// Several tasks are pending and nobody can be asked which.
-    #[error("several tasks of this checkout are pending: {}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "))]
+    #[error("several tasks of this checkout are pending: {}", .0.iter().map(TaskId::short).collect::<Vec<_>>().join(", "))]
     Several(Vec<TaskId>),
     /// The task has ended, and not by being given up.
-    #[error("task {task} has ended ({outcome}): there is nothing to give up")]
+    #[error("task {task:#} has ended ({outcome}): there is nothing to give up")]
     Over {
         /// Which.
         task: TaskId,
         /// How it ended.
         outcome: &'static str,
     },
+    /// Something that a task keeps and shows as it is holds a secret.
+    #[error("{what} holds a secret, or what looks like one; it would be stored and sent to the model")]
+    HoldsSecret {
+        /// What does.
+        what: &'static str,
+    },
     /// A task that has no commits yet.
-    #[error("task {task} has not begun to work: there is no diff")]
+    #[error("task {task:#} has not begun to work: there is no diff")]
     NoDiff {
         /// Which.
         task: TaskId,
     },
     /// A task of another checkout than the one that the command stands in.
-    #[error("task {task} was begun in {checkout}, and this is {}: nothing was done there or here", here.display())]
+    #[error("task {task:#} was begun in {checkout}, and this is {}: nothing was done there or here", here.display())]
     OtherCheckout {
         /// Which.
         task: TaskId,
@@ -153,7 +159,7 @@ pub enum Error {
         command: &'static str,
     },
     /// Only what was handed back can be applied.
-    #[error("task {task} was not handed back ({outcome}), so there is nothing to apply")]
+    #[error("task {task:#} was not handed back ({outcome}), so there is nothing to apply")]
     NotHandedBack {
         /// Which.
         task: TaskId,
@@ -161,7 +167,7 @@ pub enum Error {
         outcome: &'static str,
     },
     /// Nothing of the task is in the checkout that could be taken back.
-    #[error("nothing was taken back of task {task}: {why}")]
+    #[error("nothing was taken back of task {task:#}: {why}")]
     NothingToPutBack {
         /// Which.
         task: TaskId,
@@ -169,7 +175,7 @@ pub enum Error {
         why: &'static str,
     },
     /// An answer for a task that asks nothing.
-    #[error("task {task} does not wait for a decision about its files")]
+    #[error("task {task:#} does not wait for a decision about its files")]
     NoQuestion {
         /// Which.
         task: TaskId,

@@ -12,7 +12,7 @@ use std::{
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{Error, owned::names, settings::KeepTurns};
+use super::{Error, open::began_in, owned::names, settings::KeepTurns};
 use crate::{
     agent::place::spec,
     domain::{apply::Standing, event::EventKind, id::TaskId, outcome::End, task::Task},
@@ -93,7 +93,7 @@ impl<'a> Known<'a> {
         for id in log.tasks()? {
             // one whose beginning cannot be read has no branch that could be known
             let Ok(started) = log.started(id) else { continue };
-            if Path::new(&started.checkout) == checkout.root() {
+            if began_in(checkout, &started)? {
                 known.branches.insert(started.branch.clone(), id);
             }
         }
@@ -284,14 +284,14 @@ fn owed(log: &Log, checkout: &Checkout) -> Result<Vec<Leftover>, Error> {
     let mut found = Vec::new();
     for id in log.tasks()? {
         let Ok(task) = log.task(id) else { continue };
-        let here = Path::new(&task.started.checkout) == checkout.root();
+        let here = began_in(checkout, &task.started)?;
         if !here || task.ended.is_none() || log.is_held(id) || task.pending_intents().next().is_none() {
             continue;
         }
         // what comes into the person's checkout is theirs to say
         let applying = matches!(task.standing(), Standing::Begun(_) | Standing::PuttingBack(_));
         let (state, why, remove) = if applying {
-            let why = format!("nisse apply {id} was cut off; run again it goes on, with --abort it goes back");
+            let why = format!("nisse apply {id:#} was cut off; run again it goes on, with --abort it goes back");
             (State::Kept, why, Removal::Never)
         } else {
             (State::Dead, "its end is not carried out yet".to_owned(), Removal::Owed(id))
@@ -309,7 +309,7 @@ fn judge_kept(known: &mut Known<'_>, checkout: &Checkout, id: TaskId) -> Option<
         Owner::Foreign => (State::Foreign, "this log does not hold its task".to_owned(), Removal::Never),
         Owner::Unreadable => (State::Kept, "its task cannot be read".to_owned(), Removal::Never),
         // it is told where the task worked
-        Owner::Settled(task, _) if Path::new(&task.started.checkout) != checkout.root() => return None,
+        Owner::Settled(task, _) if !began_in(checkout, &task.started).unwrap_or(true) => return None,
         Owner::Settled(task, _) => {
             let paths: Vec<_> = task.kept_aside.iter().flat_map(|(_, paths)| paths.iter().cloned()).collect();
             let why = format!("its task made it, and no commit can hold it: {}", paths.join(", "));

@@ -1,6 +1,6 @@
 //! `nisse log`: the tasks of this checkout, or one task's events.
 
-use std::{path::Path, time::Duration};
+use std::time::Duration;
 
 use serde::Serialize;
 
@@ -55,11 +55,16 @@ pub struct Listing {
 /// The tasks of this checkout. One that cannot be read hides no other.
 pub fn list(opened: &Opened) -> Result<Listing, Error> {
     let Some(log) = Log::open(opened.state_dir(), Access::Read)? else { return Ok(Listing::default()) };
-    let root = opened.text_path(opened.checkout()?.root())?;
+    opened.checkout()?;
     let mut listing = Listing::default();
     for id in log.tasks()?.into_iter().rev() {
-        match log.started(id).and_then(|started| (started.checkout == root).then(|| log.task(id)).transpose()) {
-            Ok(task) => listing.tasks.extend(task.as_ref().map(listed)),
+        let task = match log.started(id) {
+            Ok(started) if !opened.is_here(&started)? => continue,
+            Ok(_) => log.task(id),
+            Err(error) => Err(error),
+        };
+        match task {
+            Ok(task) => listing.tasks.push(listed(&task)),
             Err(error) if error.concerns_one_task() => listing.unreadable.push(error.into()),
             Err(error) => return Err(error.into()),
         }
@@ -81,7 +86,7 @@ pub fn is_held(opened: &Opened, id: TaskId) -> Result<bool, Error> {
 /// What a task changed so far: from where it started to its last commit, also where its branch was discarded.
 pub fn diff(opened: &Opened, id: TaskId) -> Result<TaskDiff, Error> {
     let (task, _) = one(opened, id)?;
-    let checkout = opened.checkout_at(Path::new(&task.started.checkout))?;
+    let checkout = opened.checkout_of(&task.started)?;
     let (Some(ready), Some(head)) = (&task.ready, &task.head) else { return Err(Error::NoDiff { task: task.id }) };
     let diff = checkout.diff(&ready.snapshot, head)?;
     Ok(TaskDiff { task: task.id, from: ready.snapshot.clone(), to: head.clone(), diff })

@@ -19,6 +19,7 @@ pub mod proxy;
 pub mod result;
 pub mod resume;
 pub mod run;
+pub mod secrets;
 pub mod settings;
 pub mod tidy;
 

@@ -66,7 +66,7 @@ pub fn task(opened: &Opened, name: &str, purpose: Purpose) -> Result<Named, Erro
     let mut found = Vec::new();
     for id in log.named(name)? {
         match log.started(id) {
-            Ok(started) => found.push((id, nearness(opened, here, &started), Some(started))),
+            Ok(started) => found.push((id, nearness(opened, here, &started)?, Some(started))),
             // whose it is is not known; whoever asks for it is to hear that it is corrupt
             Err(log::Error::Corrupt { .. }) => found.push((id, Nearness::Here, None)),
             Err(error) => return Err(error.into()),
@@ -99,15 +99,14 @@ pub fn task(opened: &Opened, name: &str, purpose: Purpose) -> Result<Named, Erro
     Err(Error::OtherCheckout { task: id, checkout: started.checkout.clone(), here, command: purpose.word() })
 }
 
-fn nearness(opened: &Opened, here: Option<&Checkout>, started: &TaskStarted) -> Nearness {
-    let Some(here) = here else { return Nearness::Far };
-    let place = Path::new(&started.checkout);
-    if here.root() == place {
-        return Nearness::Here;
+fn nearness(opened: &Opened, here: Option<&Checkout>, started: &TaskStarted) -> Result<Nearness, Error> {
+    let Some(here) = here else { return Ok(Nearness::Far) };
+    if opened.is_here(started)? {
+        return Ok(Nearness::Here);
     }
-    match opened.checkout_at(place) {
+    Ok(match opened.checkout_at(Path::new(&started.checkout)) {
         Ok(other) if other.common_dir() == here.common_dir() => Nearness::Repository,
         // gone, or no repository any more: not this one, as far as can be seen
         Ok(_) | Err(_) => Nearness::Far,
-    }
+    })
 }

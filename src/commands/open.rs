@@ -5,7 +5,6 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use secrecy::SecretString;
 use uuid::Uuid;
 
 use super::{
@@ -39,11 +38,18 @@ impl Opened {
         Ok(Self::with(environment, settings, path, checkout))
     }
 
-    /// The same for commands on tasks that were begun before. What the repository's file had to say to them is in their
+    /// The same for going on with tasks that were begun before. What the repository's file had to say to them is in their
     /// first event, so it is not read: a task in place may have written it.
-    pub fn for_begun_tasks(environment: Environment, flags: &Flags, path: &Path) -> Result<Self, Error> {
+    pub fn to_go_on(environment: Environment, flags: &Flags, path: &Path) -> Result<Self, Error> {
         let checkout = Checkout::open(path, &for_git(&environment)).ok();
         let settings = Settings::load(&environment, flags, None)?;
+        Ok(Self::with(environment, settings, path, checkout))
+    }
+
+    /// The same where no model is asked.
+    pub fn for_begun_tasks(environment: Environment, flags: &Flags, path: &Path) -> Result<Self, Error> {
+        let checkout = Checkout::open(path, &for_git(&environment)).ok();
+        let settings = Settings::load_for_looking(&environment, flags)?;
         Ok(Self::with(environment, settings, path, checkout))
     }
 
@@ -72,6 +78,19 @@ impl Opened {
     /// The checkout that a task was begun in.
     pub fn checkout_at(&self, path: &Path) -> Result<Checkout, Error> {
         Ok(Checkout::open(path, &for_git(&self.environment))?)
+    }
+
+    /// Whether a task began in the checkout that a command stands in.
+    pub fn is_here(&self, started: &TaskStarted) -> Result<bool, Error> {
+        self.checkout.as_ref().map_or(Ok(false), |here| began_in(here, started))
+    }
+
+    /// The checkout that a task was begun in, wherever it is now.
+    pub fn checkout_of(&self, started: &TaskStarted) -> Result<Checkout, Error> {
+        match &self.checkout {
+            Some(here) if self.is_here(started)? => Ok(here.clone()),
+            Some(_) | None => self.checkout_at(Path::new(&started.checkout)),
+        }
     }
 
     /// The checkout as a task sees it: with the content filters of its beginning, and without what no branch is to hold.
@@ -113,25 +132,18 @@ impl Opened {
         TaskId(Uuid::from_u128(0x7000 << 64 | 0x8000 << 48 | u128::from(number)))
     }
 
-    /// The values of those of the `passed` variables that are named like secrets: commands see them, the model does not.
-    #[must_use]
-    pub fn passed_secrets(&self, passed: &[String]) -> Vec<SecretString> {
-        let is_secret = |name: &&String| {
-            let name = name.to_ascii_uppercase();
-            ["KEY", "TOKEN", "SECRET", "PASSWORD"].iter().any(|word| name.contains(word))
-        };
-        passed
-            .iter()
-            .filter(is_secret)
-            .filter_map(|name| self.environment.get(name)?.to_str())
-            .map(SecretString::from)
-            .collect()
-    }
-
     /// A path as the log keeps it.
     pub fn text_path(&self, path: &Path) -> Result<String, Error> {
         path.to_str().map(str::to_owned).ok_or_else(|| Error::PathNotText { path: path.to_owned() })
     }
+}
+
+/// Whether a task began in this checkout, which may have been moved since. Where an older nisse began it the repository
+/// bears no mark, but holds its branch.
+pub fn began_in(checkout: &Checkout, started: &TaskStarted) -> Result<bool, Error> {
+    let place = Path::new(&started.checkout);
+    let gone = || checkout.copy_of() != Some(place) && !place.join(".git").exists();
+    Ok(checkout.is_or_was_at(place) || gone() && checkout.branch_exists(&started.branch)?)
 }
 
 /// What git needs of the environment.

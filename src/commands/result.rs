@@ -246,7 +246,7 @@ fn notices(task: &Task, outcome: &Outcome, discard: Option<Status>) -> Vec<Strin
     let mut notices = task.ready.as_ref().map(|ready| ready.notices.clone()).unwrap_or_default();
     if discard == Some(Status::Pending) {
         notices.push(format!(
-            "the branch {} could not be discarded; `nisse resume {}` tries again",
+            "the branch {} could not be discarded; `nisse resume {:#}` tries again",
             task.started.branch, task.id
         ));
     }
@@ -254,13 +254,13 @@ fn notices(task: &Task, outcome: &Outcome, discard: Option<Status>) -> Vec<Strin
         && task.pending_intents().any(|intent| intent.kind == IntentKind::CleanUp)
     {
         notices.push(format!(
-            "the worktree {} could not be removed; `nisse resume {}` tries again",
+            "the worktree {} could not be removed; `nisse resume {:#}` tries again",
             task.started.worktree, task.id
         ));
     }
     if matches!(outcome, Outcome::Paused { .. }) && task.switched().is_some() && task.gave_back().is_none() {
         notices.push(format!(
-            "the checkout is on the task's branch {} until the task ends; `nisse resume {}` goes on",
+            "the checkout is on the task's branch {} until the task ends; `nisse resume {:#}` goes on",
             task.started.branch, task.id
         ));
     }

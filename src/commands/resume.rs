@@ -1,7 +1,5 @@
 //! `nisse resume`: entering the loop again.
 
-use std::path::Path;
-
 use super::{
     Error,
     log::TaskDiff,
@@ -10,6 +8,7 @@ use super::{
     proxy,
     result::TaskResult,
     run::{Watch, run},
+    secrets,
 };
 use crate::{
     agent,
@@ -20,11 +19,16 @@ use crate::{
 /// The task to resume where none is named: the only pending one of this checkout.
 pub fn choose(opened: &Opened) -> Result<Choice, Error> {
     let Some(log) = Log::open(opened.state_dir(), Access::Read)? else { return Ok(Choice::Nothing) };
-    let root = opened.text_path(opened.checkout()?.root())?;
+    opened.checkout()?;
     let (mut pending, mut unreadable) = (Vec::new(), None);
     for id in log.tasks()? {
-        match log.started(id).and_then(|started| (started.checkout == root).then(|| log.task(id)).transpose()) {
-            Ok(task) => pending.extend(task.filter(is_pending)),
+        let task = match log.started(id) {
+            Ok(started) if !opened.is_here(&started)? => continue,
+            Ok(_) => log.task(id),
+            Err(error) => Err(error),
+        };
+        match task {
+            Ok(task) => pending.extend(Some(task).filter(is_pending)),
             Err(error) if error.concerns_one_task() => unreadable = Some(error),
             Err(error) => return Err(error.into()),
         }
@@ -67,7 +71,7 @@ pub async fn resume(
     }
     let log = opened.log()?;
     let task = log.task(id)?;
-    let checkout = opened.checkout_at(Path::new(&task.started.checkout))?;
+    let checkout = opened.checkout_of(&task.started)?;
     if answer.is_some() && !task.asks_about_files() {
         return Err(Error::NoQuestion { task: id });
     }
@@ -92,7 +96,9 @@ pub async fn resume(
         journal.commit()?;
         crash::point("answer.recorded");
     }
-    match run(opened, &checkout, &proxy, &[proxy.token().clone()], journal, watch).await {
+    let passed = &journal.task().started.pass_env;
+    let mask = secrets::mask(&opened.environment, Some(&checkout), Some(proxy.token()), passed);
+    match run(opened, &checkout, &proxy, mask, journal, watch).await {
         Err(error) => Err(proxy::with_offers(&proxy, error).await),
         done => done,
     }
@@ -102,7 +108,7 @@ pub async fn resume(
 pub fn found(opened: &Opened, id: TaskId) -> Result<Option<TaskDiff>, Error> {
     // nobody works in it meanwhile
     let mut journal = Journal::resume(opened.log()?, opened.clock(), id, "looked at", Vec::new())?;
-    let checkout = opened.checkout_at(Path::new(&journal.task().started.checkout))?;
+    let checkout = opened.checkout_of(&journal.task().started)?;
     let checkout = owned(opened.for_task(&checkout, &journal.task().started)?, &mut journal)?;
     let beyond = agent::answered::beyond(journal.task(), &checkout, opened.clock().civil_ms());
     let Some((from, to)) = beyond.map_err(|source| Error::Cut { task: id, source: Box::new(source), offered: None })?

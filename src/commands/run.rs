@@ -2,8 +2,6 @@
 
 use std::path::Path;
 
-use secrecy::SecretString;
-
 use super::{Error, open::Opened, owned::owned, result::TaskResult};
 use crate::{
     adapters::host::{self, Local},
@@ -11,9 +9,9 @@ use crate::{
         self,
         context::View,
         env::{Env, Stop},
-        mask::Mask,
         turn,
     },
+    domain::{checkout::Isolation, mask::Mask},
     log::{Journal, Subscriber},
     ports::llm::{Deltas, Llm},
     repo::Checkout,
@@ -39,15 +37,23 @@ pub async fn run(
     opened: &Opened,
     checkout: &Checkout,
     llm: &dyn Llm,
-    secrets: &[SecretString],
+    mask: Mask,
     mut journal: Journal,
     watch: Watch,
 ) -> Result<TaskResult, Error> {
+    checkout.leave_mark().map_err(|error| Error::Cut {
+        task: journal.task().id,
+        source: Box::new(error.into()),
+        offered: None,
+    })?;
     let checkout = &owned(opened.for_task(checkout, &journal.task().started)?, &mut journal)?;
-    let host = Local::new(Path::new(&journal.task().started.worktree), opened.environment.variables())
-        .beside(checkout.same_second());
-    let mut secrets = secrets.to_vec();
-    secrets.extend(opened.passed_secrets(&journal.task().started.pass_env));
+    let started = &journal.task().started;
+    let root = match started.isolation {
+        Isolation::Worktree => Path::new(&started.worktree),
+        // wherever it was when the task began
+        Isolation::InPlace => checkout.root(),
+    };
+    let host = Local::new(root, opened.environment.variables()).beside(checkout.same_second()).masking(&mask);
     let mut env = Env {
         llm,
         host: &host,
@@ -55,7 +61,7 @@ pub async fn run(
         worktree: None,
         found: None,
         view: View::default(),
-        mask: Mask::new(&secrets),
+        mask,
         stop: watch.stop,
         deltas: watch.deltas,
     };

@@ -3,7 +3,8 @@
 //! Later layers win: built in, the person's file, the repository's `nisse.toml`, the environment, flags. What holds:
 //! - The environment is read in [`Environment::from_process`] and nowhere else.
 //! - A repository is not trusted: its file sets what [`keys`] lets it, and its checks wait for `--trust-project`.
-//! - An unknown key or variable is an error, never ignored; all mistakes of all layers are told at once.
+//! - An unknown key is an error, never ignored, and so is a variable that looks like a mistyped one of ours; all mistakes
+//!   of all layers are told at once. Other variables that begin with `NISSE_` may be somebody else's.
 //! - Loading runs nothing and writes nothing; the token is fetched by [`Settings::token`], when it is needed.
 
 mod declared;
@@ -73,6 +74,8 @@ pub struct Settings {
     pub state_dir: Sourced<PathBuf>,
     /// What tests hold still.
     pub pins: Pins,
+    /// Variables that begin like ours and mean nothing to us.
+    pub unknown_variables: Vec<String>,
     /// The person's settings file, whether it is there or not.
     pub config_file: Option<PathBuf>,
     trust_project: bool,

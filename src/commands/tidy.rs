@@ -1,7 +1,5 @@
 //! After a task has ended and that was told: what its turns left in the repository is packed.
 
-use std::path::Path;
-
 use super::{Error, open::Opened};
 use crate::{
     domain::id::TaskId,
@@ -18,10 +16,7 @@ pub fn pack(opened: &Opened, id: TaskId, begun: &dyn Fn(u64)) -> Result<Option<P
         return Ok(None);
     }
     let started = &task.started;
-    let checkout = match opened.checkout() {
-        Ok(checkout) if checkout.root() == Path::new(&started.checkout) => checkout.clone(),
-        Ok(_) | Err(_) => opened.checkout_at(Path::new(&started.checkout))?,
-    };
+    let checkout = opened.checkout_of(started)?;
     let Some(loose) = checkout.worth_packing(id, &started.branch, started.base.commit.as_ref())? else {
         return Ok(None);
     };

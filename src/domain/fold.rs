@@ -25,7 +25,7 @@ use super::{
 
 /// An event that may not stand where it stands.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("task {task}, event {seq}: {what}")]
+#[error("task {task:#}, event {seq}: {what}")]
 pub struct Illegal {
     /// The task.
     pub task: TaskId,

@@ -13,7 +13,8 @@ use uuid::Uuid;
 pub struct TaskId(#[schemars(with = "String")] pub Uuid);
 
 impl TaskId {
-    /// The short form used in branch names and status lines: the last twelve hex digits, the random part.
+    /// The short form, which people read and give to commands, and which stands in branch names: the last twelve hex
+    /// digits, the random part. `{:#}` writes it too.
     #[must_use]
     pub fn short(&self) -> String {
         let text = self.0.simple().to_string();
@@ -23,7 +24,7 @@ impl TaskId {
 
 impl fmt::Display for TaskId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.hyphenated().fmt(f)
+        if f.alternate() { f.write_str(&self.short()) } else { self.0.hyphenated().fmt(f) }
     }
 }
 

@@ -123,7 +123,7 @@ impl Task {
     pub fn room_for_window(&self) -> String {
         let id = self.id;
         format!(
-            "what helps: a larger context of its server, or `nisse drop {id}` and from its commits on, `nisse delegate \
+            "what helps: a larger context of its server, or `nisse drop {id:#}` and from its commits on, `nisse delegate \
              --base refs/nisse/discarded/{id}` with a lower output ceiling (NISSE_MAX_OUTPUT_TOKENS) or another model"
         )
     }

@@ -72,6 +72,12 @@ pub enum Error {
         /// Its version.
         found: String,
     },
+    /// The database holds nothing, though tasks were begun beside it.
+    #[error("the log {} is empty, though tasks were begun here: what they did is not known any more", path.display())]
+    Emptied {
+        /// The database file.
+        path: PathBuf,
+    },
     /// A newer nisse has written the database.
     #[error("{} has version {found}, and this nisse knows versions up to {SCHEMA}", path.display())]
     Newer {
@@ -81,7 +87,7 @@ pub enum Error {
         found: u32,
     },
     /// A newer nisse has written the event.
-    #[error("event {seq} of task {task} has version {found}, and this nisse knows versions up to {EVENTS}")]
+    #[error("event {seq} of task {task:#} has version {found}, and this nisse knows versions up to {EVENTS}")]
     NewerEvent {
         /// The task.
         task: TaskId,
@@ -91,7 +97,7 @@ pub enum Error {
         found: u32,
     },
     /// A stored event cannot be what it says.
-    #[error("the log is corrupt: task {task}, event {seq}: {what}")]
+    #[error("the log is corrupt: task {task:#}, event {seq}: {what}")]
     Corrupt {
         /// The task.
         task: TaskId,
@@ -104,7 +110,7 @@ pub enum Error {
     #[error("an event was refused: {0}")]
     Illegal(#[from] Illegal),
     /// Another process works on the task.
-    #[error("task {task} is being worked on by {holder}")]
+    #[error("task {task:#} is being worked on by {holder}")]
     Held {
         /// The task.
         task: TaskId,
@@ -118,7 +124,7 @@ pub enum Error {
         name: String,
     },
     /// Several tasks have ids that begin so.
-    #[error("{} tasks are named {name}…: {}", among.len(), among.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "))]
+    #[error("{} tasks are named {name}…: {}", among.len(), among.iter().map(TaskId::short).collect::<Vec<_>>().join(", "))]
     Ambiguous {
         /// The prefix that was given.
         name: String,

@@ -49,6 +49,8 @@ impl Log {
             move |source| Error::Database { what, path, source }
         };
         let (mut notice, mut copy) = (None, None);
+        // whoever took the file away knows
+        let existed = path.exists();
         let mut connection = match access {
             Access::Write => {
                 private_dir(state_dir)?;
@@ -69,6 +71,14 @@ impl Log {
             if found > SCHEMA { Err(Error::Newer { path: path.clone(), found }) } else { Ok(found) }
         };
         let mut found = version(&connection)?;
+        // in this order: whoever begins a task beside this has made the tables first
+        if existed
+            && found == 0
+            && had_tasks(state_dir)
+            && !has_tables(&connection).map_err(database("reading the tables"))?
+        {
+            return Err(Error::Emptied { path });
+        }
         // of what a newer nisse made, nothing is changed
         if access == Access::Write {
             notice = prepare(&mut connection, state_dir, &path)?;
@@ -85,6 +95,16 @@ impl Log {
     pub fn notice(&self) -> Option<&str> {
         self.notice.as_deref()
     }
+}
+
+fn has_tables(connection: &Connection) -> rusqlite::Result<bool> {
+    connection.query_row("SELECT EXISTS (SELECT 1 FROM sqlite_master)", [], |row| row.get(0))
+}
+
+/// Whether tasks were begun beside a database: each leaves a lock, and each in a worktree has that there.
+fn had_tasks(state_dir: &Path) -> bool {
+    let any = |name: &str| fs::read_dir(state_dir.join(name)).is_ok_and(|mut listing| listing.next().is_some());
+    any("locks") || any("worktrees")
 }
 
 /// Whether a log that several tasks write can be corrupted by this `SQLite`.
@@ -203,6 +223,19 @@ mod tests {
         assert!(synchronous >= 2, "FULL is 2, EXTRA is 3: {synchronous}");
         assert!([3_051_002, 3_050_004].into_iter().all(is_unsafe));
         assert!(!is_unsafe(3_051_003) && !is_unsafe(rusqlite::version_number()));
+    }
+
+    #[test]
+    fn a_log_that_was_emptied_is_told_from_one_that_never_held_a_task() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("nisse.db");
+        fs::File::create(&path).unwrap();
+        assert!(Log::open(dir.path(), Access::Read).unwrap().is_none());
+        fs::create_dir_all(dir.path().join("worktrees/one")).unwrap();
+        for access in [Access::Read, Access::Write] {
+            assert!(matches!(Log::open(dir.path(), access), Err(Error::Emptied { path: told }) if told == path));
+        }
+        assert_eq!(path.metadata().unwrap().len(), 0, "nothing was made of it");
     }
 
     #[test]

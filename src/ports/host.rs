@@ -129,7 +129,7 @@ pub struct FoundLine {
     pub path: String,
     /// From 1.
     pub number: u64,
-    /// The line without its ending, lossily decoded, cut at 500 characters.
+    /// The line without its ending, lossily decoded, masked, and then cut at 500 characters.
     pub text: String,
 }
 
@@ -151,8 +151,8 @@ pub struct Command {
 pub struct CommandOutput {
     /// How it ended.
     pub end: CommandEnd,
-    /// Standard output and standard error in the order in which they came, head and tail, bounded by [`Command::keep`]
-    /// on each side, cut at character boundaries, as text: control bytes and escape sequences stripped, NUL and bytes
+    /// Standard output and standard error in the order in which they came, masked, then head and tail, bounded by
+    /// [`Command::keep`] on each side, cut at character boundaries, as text: control bytes and escape sequences stripped, NUL and bytes
     /// that are not UTF-8 replaced by U+FFFD.
     pub text: String,
     /// Bytes of output that were left out between head and tail.

@@ -71,10 +71,15 @@ impl TaskBranch {
         let nothing =
             || Error::Foreign { what: spec.path.display().to_string(), why: "it is no directory's name".into() };
         let (parent, name) = spec.path.parent().zip(spec.path.file_name()).ok_or_else(nothing)?;
+        let path = match spec.isolation {
+            Isolation::Worktree => &spec.path,
+            // wherever it was when the task began
+            Isolation::InPlace => checkout.root(),
+        };
         let branch = Self {
             checkout: checkout.clone(),
             task: spec.task,
-            path: spec.path.clone(),
+            path: path.to_owned(),
             name: spec.branch.clone(),
             isolation: spec.isolation,
         };

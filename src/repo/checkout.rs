@@ -6,8 +6,10 @@ use std::{
     fs::File,
     os::unix::ffi::OsStrExt,
     path::{Path, PathBuf},
-    sync::Weak,
+    sync::{Arc, Weak},
 };
+
+use secrecy::SecretString;
 
 use super::{
     Environment, Error, SameSecond,
@@ -15,6 +17,7 @@ use super::{
     git::Git,
     io_error,
     locks::in_the_way,
+    mark::Past,
     never_staged::NeverStaged,
     store::{Head, KeptIndex, Library, Program, Store},
     take_in::operation,
@@ -31,7 +34,9 @@ pub struct Checkout {
     root: PathBuf,
     git_dir: PathBuf,
     common_dir: PathBuf,
+    past: Past,
     identity: (String, String),
+    credentials: Arc<[SecretString]>,
     filters: Filters,
     formats: Formats,
     attributes: Option<PathBuf>,
@@ -67,11 +72,13 @@ impl Checkout {
         let filters = configuration.filters();
         Ok(Self {
             identity: configuration.identity(),
+            credentials: configuration.credentials().into(),
             git: git.with_filters(filters.clone()),
             filters,
             formats,
             attributes: configuration.personal_file(PersonalFile::Attributes, environment),
             never_staged: NeverStaged::default(),
+            past: Past::of(&place.root, &place.git_dir, &place.common_dir),
             root: place.root,
             git_dir: place.git_dir,
             common_dir: place.common_dir,
@@ -137,6 +144,12 @@ impl Checkout {
         (&self.identity.0, &self.identity.1)
     }
 
+    /// The credentials that its configuration held when it was opened.
+    #[must_use]
+    pub fn credentials(&self) -> &[SecretString] {
+        &self.credentials
+    }
+
     /// Where HEAD is.
     pub fn base(&self) -> Result<Base, Error> {
         let Head { commit, branch } = self.store().head()?;
@@ -171,7 +184,10 @@ impl Checkout {
 
     /// Whether a branch can have that name at all.
     pub fn is_branch_name(&self, name: &str) -> Result<bool, Error> {
-        Ok(self.git.call(["check-ref-format", "--branch", name]).status()? == 0)
+        // `@`, `-` and `@{-1}` are short for other names
+        let legal = self.git.call(["check-ref-format", &format!("refs/heads/{name}")]).status()? == 0;
+        // and below a branch `nisse` there could be no `nisse/…`
+        Ok(legal && !name.starts_with('-') && !matches!(name, "@" | "HEAD" | "nisse"))
     }
 
     /// Refuses a checkout in whose present state no task can begin: its repository cannot be written to, another git is
@@ -201,6 +217,22 @@ impl Checkout {
         Ok(())
     }
 
+    /// Refuses a checkout in which something is at the place of a tracked file that no commit can hold: whoever reads a
+    /// pipe waits for ever. To be asked once, before a task begins, since it looks at every tracked path.
+    pub fn refuse_special_files(&self) -> Result<(), Error> {
+        let special = |path: &&Vec<u8>| {
+            let found = self.root.join(OsStr::from_bytes(path)).symlink_metadata();
+            found.is_ok_and(|found| !(found.is_file() || found.is_dir() || found.is_symlink()))
+        };
+        let tracked = self.store().tracked()?;
+        let Some(path) = tracked.iter().find(special) else { return Ok(()) };
+        let why = format!(
+            "{} is tracked as a file, and is a pipe, a socket or a device now; put the file back, or `git rm --cached` it",
+            String::from_utf8_lossy(path)
+        );
+        Err(Error::Refused { checkout: self.root.clone(), why })
+    }
+
     /// Refuses a checkout where nothing can be written into `directory`.
     pub(super) fn refuse_read_only(&self, directory: &Path) -> Result<(), Error> {
         let Err(error) = rustix::fs::access(directory, rustix::fs::Access::WRITE_OK) else { return Ok(()) };
@@ -223,6 +255,10 @@ impl Checkout {
     #[must_use]
     pub fn common_dir(&self) -> &Path {
         &self.common_dir
+    }
+
+    pub(super) fn past(&self) -> &Past {
+        &self.past
     }
 
     pub(super) fn git(&self) -> &Git {
@@ -317,7 +353,10 @@ impl Place {
                 )));
             }
             Err(Error::Git { stderr, .. }) if stderr.contains("must be run in a work tree") => {
-                return Err(refused(if ask(&["--is-bare-repository"])? == "true" {
+                return Err(refused(if path.join(".git").is_dir() {
+                    "its configuration says `core.bare = true`, though it has files; `git config core.bare false` says that \
+                     they are to be worked on"
+                } else if ask(&["--is-bare-repository"])? == "true" {
                     "it is a bare repository, without files to work on; clone it and work there"
                 } else {
                     "it is a git directory; name the checkout that it belongs to"

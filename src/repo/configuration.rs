@@ -2,7 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{Environment, Error, git::Git};
+use secrecy::SecretString;
+
+use super::{Environment, Error, credentials, git::Git};
 use crate::domain::filters::Filters;
 
 /// In what formats a repository is kept.
@@ -105,6 +107,11 @@ impl Configuration {
     /// The content filters that it defines.
     pub(super) fn filters(&self) -> Filters {
         Filters::configured(self.0.iter().map(|(key, value)| (key.as_str(), value.as_str())))
+    }
+
+    /// The credentials that it holds.
+    pub(super) fn credentials(&self) -> Vec<SecretString> {
+        self.0.iter().flat_map(|(key, value)| credentials::of_entry(key, value)).collect()
     }
 
     /// The person's name and address where both are usable, else nisse's own.

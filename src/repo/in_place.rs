@@ -56,7 +56,8 @@ impl Checkout {
         self.refuse_read_only(self.root())?;
         if let Some(task) = self.task_in_place()? {
             return refused(format!(
-                "task {task} works in place here; end it first (`nisse resume {task}`), or use a worktree"
+                "task {0} works in place here; end it first (`nisse resume {0}`), or use a worktree",
+                shown_id(&task)
             ));
         }
         if self.has_split_index()? {
@@ -139,6 +140,7 @@ impl Checkout {
         match self.task_in_place()? {
             Some(there) if there == task.to_string() => return Ok(()),
             Some(there) => {
+                let there = shown_id(&there);
                 let why = format!("task {there} works in place here; end it first (`nisse resume {there}`)");
                 return Err(Error::Refused { checkout: self.root().to_owned(), why });
             }
@@ -200,6 +202,11 @@ impl TaskBranch {
     pub(super) fn reference(&self) -> String {
         format!("refs/heads/{}", self.name)
     }
+}
+
+/// A task's id as people know it.
+fn shown_id(named: &str) -> String {
+    named.parse().map_or_else(|_| named.to_owned(), |task: TaskId| task.short())
 }
 
 /// Copies an index with its time, which git compares with the files' times; nothing where there is none.

@@ -80,6 +80,9 @@ pub(super) trait Store {
     /// Paths of the index with unresolved conflicts.
     fn conflicts(&self) -> Result<Vec<String>, Error>;
 
+    /// Paths of the index.
+    fn tracked(&self) -> Result<Vec<Vec<u8>>, Error>;
+
     /// Paths of the index whose last part is `name`.
     fn named(&self, name: &str) -> Result<Vec<Vec<u8>>, Error>;
 

@@ -73,17 +73,14 @@ fn a_branch_that_begins_with_unfinished_files_says_how_many_and_what_to_push_ins
     let env = TestEnvironment::new(Wire::Chat, vec![write("b.txt", "b\n"), Step::hand_back()]);
     env.checkout.write("a.txt", "unfinished\n").write("draft.txt", "draft\n");
     let run = env.run(&["delegate", "Make b.txt."]);
-    let task = "00000000-0000-7000-8000-000000000100";
-    let line = format!(
-        "begins     with 2 unfinished files of yours that are not committed, which a push would publish; without them: \
-         `nisse apply --commit {task}` makes commits of the task's part alone, `nisse delegate --base HEAD` begins without \
-         them"
-    );
+    let line = "begins     with 2 unfinished files of yours that are not committed, which a push would publish; without them: \
+         `nisse apply --commit 000000000100` makes commits of the task's part alone, `nisse delegate --base HEAD` begins without \
+         them";
     assert!(run.exits(0).stdout.lines().any(|told| told == line), "{}", run.report());
-    let result = env.run(&["resume", "--json", task]).ends(0, "handback");
+    let result = env.run(&["resume", "--json", "000000000100"]).ends(0, "handback");
     assert_eq!((&result["dirty"], &result["unfinished_files"]), (&json!(true), &json!(2)));
 
-    env.run(&["apply", "--commit", task]).exits(0);
+    env.run(&["apply", "--commit", "000000000100"]).exits(0);
     env.changed_paths();
     assert_eq!(env.checkout.git(&["show", "--format=", "--name-only", "main"]), "b.txt");
 }

@@ -207,3 +207,51 @@ fn a_wrong_model_key_or_address_is_told_before_anything_is_touched() {
         "something was touched"
     );
 }
+
+#[test]
+fn what_keeps_a_task_from_beginning_leaves_nothing_pending() {
+    let env = TestEnvironment::new(Wire::Chat, Vec::new());
+    let refused = |options: &[&str], code: i32, words: &str| {
+        let run = env.delegate(options, "Make b.txt.");
+        let error = run.exits(code).json().pop().unwrap()["error"].clone();
+        assert!(error["message"].as_str().unwrap().contains(words), "{options:?}: {error}");
+        assert!(!env.state().join("nisse.db").exists(), "{options:?}: a task was begun");
+        env.assert_checkout_unchanged();
+    };
+    // each is short for another name, or leaves no room for the names of tasks
+    for name in ["@", "HEAD", "@{-1}", "-x", "a..b", "nisse"] {
+        refused(&[&format!("--branch={name}")], 2, name);
+    }
+    env.person(|checkout| drop(checkout.git(&["branch", "nisse"])));
+    refused(&[], 1, "a branch is called `nisse`");
+    env.person(|checkout| {
+        checkout.git(&["branch", "-m", "nisse", "other"]);
+        std::fs::remove_file(checkout.path().join("a.txt")).unwrap();
+        let pipe = std::process::Command::new("mkfifo").arg(checkout.path().join("a.txt")).status().unwrap();
+        assert!(pipe.success());
+    });
+    refused(&[], 1, "a.txt is tracked as a file, and is a pipe");
+    env.person(|checkout| {
+        std::fs::remove_file(checkout.path().join("a.txt")).unwrap();
+        checkout.write("a.txt", "a\n").git(&["config", "core.bare", "true"]);
+    });
+    refused(&[], 1, "core.bare = true");
+}
+
+#[test]
+fn a_file_name_with_a_line_break_cuts_no_list() {
+    let made = Step::call("run_command", json!({"command": "touch $'one\\ntwo.txt'; touch z.txt"}));
+    let list = Step::call("list_files", json!({})).and_call("read_file", json!({"path": "~/z.txt"}));
+    let env = TestEnvironment::new(Wire::Chat, vec![made, list, Step::hand_back()]);
+    let run = env.run(&["delegate", "Make them."]);
+    assert!(run.exits(0).stdout.contains(": one two.txt, z.txt\n"), "{}", run.report());
+    let answers = env.server.requests()[2].last_answers();
+    assert_eq!(answers[0].text, "a.txt\none\\ntwo.txt\nz.txt\n");
+    // no shell expands the paths of tools
+    assert!(answers[1].text.contains("~/z.txt: `~` stands for no directory here"), "{answers:?}");
+    let task = "00000000-0000-7000-8000-000000000100";
+    let applied = env.run(&["apply", task]);
+    assert!(applied.exits(0).stdout.contains("one two.txt, z.txt\n"), "{}", applied.report());
+    let changed = env.changed_paths();
+    assert!(changed.contains(&"z.txt".to_owned()) && changed.contains(&"one\ntwo.txt".to_owned()), "{changed:?}");
+}

@@ -167,6 +167,29 @@ async fn wrong_settings_and_no_repository_are_told_together() {
 }
 
 #[tokio::test]
+async fn variables_of_somebody_elses_and_a_token_too_short_to_be_masked_are_told() {
+    let (place, address) = (Place::new(), proxy(StatusCode::OK, catalog()).await);
+    let variables = [
+        ("NISSE_LLM_BASE_URL", address.as_str()),
+        ("NISSE_LLM_TOKEN", "sk-12"),
+        ("NISSE_ROLE_DELEGATE", "strong"),
+        // as Kubernetes sets them for a service of that name
+        ("NISSE_PORT", "tcp://10.0.0.7:80"),
+        ("NISSE_SERVICE_HOST", "10.0.0.7"),
+        ("NISSE_VERSION", "1.2"),
+    ];
+    let report = place.doctor(&variables).await;
+    assert_eq!(report.exit(), 0, "{report:?}");
+    let warnings: Vec<_> = report.checks.iter().filter(|check| check.verdict == Verdict::Warning).collect();
+    let told: Vec<_> = warnings.iter().map(|check| (check.subject, check.found.split(' ').next().unwrap())).collect();
+    let names = ["NISSE_PORT", "NISSE_SERVICE_HOST", "NISSE_VERSION"].map(|name| ("settings", name));
+    assert_eq!(told, [&names[..], &[("proxy", "the")]].concat(), "{warnings:?}");
+    assert!(warnings[3].found.contains("cannot be masked"), "{warnings:?}");
+    let long_enough = [&variables[..], &[("NISSE_LLM_TOKEN", "sk-123")]].concat();
+    assert_eq!(found(&place.doctor(&long_enough).await, "proxy").len(), 1);
+}
+
+#[tokio::test]
 async fn models_shows_what_the_proxy_says_and_nothing_else() {
     let (place, address) = (Place::new(), proxy(StatusCode::OK, catalog()).await);
     let variables = [

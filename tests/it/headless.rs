@@ -67,7 +67,7 @@ fn a_second_signal_ends_it_at_once_with_the_way_on_in_words_and_json() {
     run.exits(7);
     let last = run.json().pop().unwrap();
     assert_eq!((&last["type"], &last["exit"], &last["error"]["kind"]), (&json!("error"), &json!(7), &json!("stopped")));
-    let way_on = format!("nisse resume {}", last["task"].as_str().unwrap());
+    let way_on = format!("nisse resume {}", &last["task"].as_str().unwrap()[24..]);
     assert!(
         run.stderr.contains(&way_on) && last["error"]["hint"].as_str().unwrap().contains(&way_on),
         "{}",
@@ -104,7 +104,7 @@ fn a_task_is_followed_from_another_process_until_it_rests() {
     env.finish(running).exits(7);
     let told = env.finish(follower);
     told.exits(0);
-    for part in ["turn 2", "stopped: ", &format!("nisse resume {task}")] {
+    for part in ["turn 2", "stopped: ", &format!("nisse resume {}", &task[24..])] {
         assert!(told.stdout.contains(part), "{part:?} is missing\n{}", told.report());
     }
     env.run(&["log", "--follow"]).exits(2);

@@ -24,7 +24,6 @@ use nisse::{
     agent::{
         context::View,
         env::{Env, Stopper},
-        mask::Mask,
         roles, turn,
     },
     domain::{
@@ -33,6 +32,7 @@ use nisse::{
         event::{Event, EventKind, TaskStarted},
         id::{CommitId, IntentId, TaskId},
         intent::{IntentKind, Status},
+        mask::Mask,
         message::{self, Call, Part},
         model::{PinnedModel, Prices, Route, Usage},
         outcome::{Outcome, Pause},

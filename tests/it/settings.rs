@@ -4,6 +4,8 @@ use std::path::Path;
 
 use nisse::commands::settings::{Directories, Environment, Flags, Settings, Source};
 
+use crate::support::{TestEnvironment, Wire};
+
 fn load(file: &Path) -> Settings {
     let directories =
         Directories { home: Some("/home".into()), state: Some("/state".into()), ..Directories::default() };
@@ -56,5 +58,21 @@ fn its_commented_keys_are_all_keys() {
         let Some(value) = built_in.value.filter(|value| value != "[]" && commented.contains(&key)) else { continue };
         let set = settings.shown().into_iter().find(|shown| shown.key == built_in.key).unwrap();
         assert_eq!(set.value.unwrap(), value, "{key}");
+    }
+}
+
+/// What looks like a mistyped setting is told where settings matter, and nowhere else.
+#[test]
+fn a_mistyped_variable_stops_what_asks_a_model_and_nothing_that_looks() {
+    let env = TestEnvironment::new(Wire::Chat, Vec::new());
+    env.set("NISSE_SERVICE_HOST", "10.0.0.7").set("NISSE_VERSION", "1");
+    env.run(&["models"]).exits(0);
+    env.set("NISSE_ROLE_DELEGAT", "x");
+    env.run(&["log"]).exits(0);
+    assert!(env.run(&["drop", "00"]).exits(2).stderr.contains("no task is named 00"));
+    for command in [&["models", "--json"][..], &["delegate", "--json", "x"], &["resume", "--json"]] {
+        let error = env.run(command).exits(2).json().pop().unwrap()["error"].clone();
+        assert!(error["message"].as_str().unwrap().contains("NISSE_ROLE_DELEGAT is unknown"), "{error}");
+        assert_eq!(error["hint"], "write NISSE_ROLE_DELEGATE", "{error}");
     }
 }

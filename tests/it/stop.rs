@@ -68,7 +68,7 @@ fn a_stop_in_a_request_drops_it_and_the_resume_asks_again() {
             running.signal(signal);
             let run = env.finish(running);
             let stopped = run.ends(7, "stopped");
-            let hint = format!("nisse resume {}", stopped["task"].as_str().unwrap());
+            let hint = format!("nisse resume {}", &stopped["task"].as_str().unwrap()[24..]);
             assert!(run.stderr.contains(&hint), "the way on is not named\n{}", run.report());
 
             let result = env.run(&["resume", "--json", stopped["task"].as_str().unwrap()]).ends(0, "handback");
@@ -79,4 +79,20 @@ fn a_stop_in_a_request_drops_it_and_the_resume_asks_again() {
             assert!(charged > 2000, "the dropped request is not charged: {charged}");
         }
     }
+}
+
+/// A shell ends a loop only where the program in it died of Ctrl-C.
+#[test]
+fn ctrl_c_at_a_terminal_ends_the_loop_around_nisse_when_everything_is_in_order() {
+    let env = TestEnvironment::new(
+        Wire::Chat,
+        vec![Step::call("run_command", json!({"command": "sleep 600"})), Step::hand_back()],
+    );
+    env.set("TERM", "xterm-256color").set("SHELL", "/bin/bash");
+    let twice = |line: &str| format!("for round in 1 2; do {line}; echo \"after $round\"; done");
+    let run = env.run_within_with_keys(twice, &["delegate", "Make b.txt."], &[("running sleep 600", "\u{3}")]);
+    run.exits(130);
+    assert!(run.stdout.contains("stopped: ") && !run.stdout.contains("after"), "{}", run.report());
+    let log = env.run(&["log", "--json"]).exits(0).json().pop().unwrap();
+    assert_eq!(log["tasks"][0]["outcome"], "stopped", "{log}");
 }

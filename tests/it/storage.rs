@@ -205,7 +205,11 @@ fn an_event_that_cannot_be_written_stops_everything_before_its_effect() {
             continue;
         }
         let task = only_task(&env);
-        assert!(run.stderr.contains(&format!("nothing is lost: nisse resume {}", task.id)), "{what}: {}", run.report());
+        assert!(
+            run.stderr.contains(&format!("nothing is lost: nisse resume {:#}", task.id)),
+            "{what}: {}",
+            run.report()
+        );
         rows_are_whole(&task, what);
         let result = env.run(&["resume", "--json"]).ends(0, "handback");
         assert_eq!(env.on_branch(&result, "a.txt").unwrap(), b"b\n", "{what}");
@@ -267,7 +271,7 @@ fn a_full_disk_is_told_and_the_task_goes_on_when_there_is_room() {
         told_of_the_log(&full, "disk");
         let task = only_task(&env);
         assert!((1..8).contains(&task.spend.turns), "{}", task.spend.turns);
-        assert!(full.stderr.contains(&format!("nisse resume {}", task.id)), "{}", full.report());
+        assert!(full.stderr.contains(&format!("nisse resume {:#}", task.id)), "{}", full.report());
         env.assert_checkout_unchanged();
         let result = env.run(&["resume", "--json"]).ends(0, "handback");
         assert_eq!(result["turns"], 10);

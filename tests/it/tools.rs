@@ -10,7 +10,7 @@ use std::{
 use nisse::{
     adapters::host::Local,
     agent::tools::{self, FileRules, Looked, Refusal, Tool},
-    domain::{event::ResultStatus, id::Hash, message::Call, role::ToolName},
+    domain::{event::ResultStatus, id::Hash, mask::Mask, message::Call, role::ToolName},
     ports::host::Host,
 };
 use serde_json::{Value, json};
@@ -49,7 +49,8 @@ impl Project {
         };
         match tool {
             Tool::Look(look) => {
-                let looked = tools::look(&look, &self.host, &self.rules).await.expect("the machine works");
+                let looked =
+                    tools::look(&look, &self.host, &self.rules, &Mask::default()).await.expect("the machine works");
                 if let Some(seen) = looked.seen.clone() {
                     self.known.insert(seen.path, seen.hash);
                 }
@@ -57,7 +58,10 @@ impl Project {
             }
             Tool::Edit(edit) => {
                 let known = |path: &str| self.known.get(path).cloned();
-                match tools::plan_edit(&edit, &self.host, &self.rules, &known).await.expect("the machine works") {
+                match tools::plan_edit(&edit, &self.host, &self.rules, &known, &Mask::default())
+                    .await
+                    .expect("the machine works")
+                {
                     Err(reason) => answered(ResultStatus::Refused, reason),
                     Ok(plan) => {
                         let written = self.host.write(&plan.path, plan.before.as_ref(), &plan.bytes).await;

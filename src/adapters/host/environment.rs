@@ -1,12 +1,14 @@
 //! What commands see of the environment: an allow-list, and settings that keep programs from asking or paging.
 //!
-//! No token reaches a command unless a person names its variable; nor does `SSH_AUTH_SOCK`, with which a command
+//! Nothing that is named like a secret ([`secret_names`]) reaches a command unless a person names its variable; nor does `SSH_AUTH_SOCK`, with which a command
 //! could log in elsewhere, nor `MAKEFLAGS`, whose job server is not open in the child.
 
 use std::{
     collections::BTreeMap,
     ffi::{OsStr, OsString},
 };
+
+use crate::domain::secret_names;
 
 /// Passed on as they are.
 const ALLOWED: &[&str] = &[
@@ -125,9 +127,7 @@ pub(super) fn of_command(own: &BTreeMap<OsString, OsString>, pass: &[String]) ->
 
 fn is_allowed(name: &OsStr) -> bool {
     let Some(name) = name.to_str() else { return false };
-    let upper = name.to_ascii_uppercase();
-    let secret = ["KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL"].iter().any(|word| upper.contains(word));
-    !secret && (ALLOWED.contains(&name) || name.starts_with("LC_"))
+    !secret_names::is_secret(name) && (ALLOWED.contains(&name) || name.starts_with("LC_"))
 }
 
 #[cfg(test)]
@@ -140,6 +140,8 @@ mod tests {
             ("PATH", "/bin"),
             ("LC_ALL", "C"),
             ("LC_TOKEN", "canary"),
+            ("LC_PASSPHRASE", "canary"),
+            ("LC_PWD", "canary"),
             ("LITELLM_API_KEY", "canary"),
             ("AWS_SECRET_ACCESS_KEY", "canary"),
             ("SSH_AUTH_SOCK", "canary"),

@@ -15,7 +15,7 @@ use std::{
 
 use super::{beneath::Root, files, listing, process, search};
 use crate::{
-    domain::id::Hash,
+    domain::{id::Hash, mask::Mask},
     ports::{
         BoxFuture,
         host::{Command, CommandOutput, Error, FileBytes, Found, Host, Listed, Listing, Resolved, Search},
@@ -29,6 +29,7 @@ pub struct Local {
     root: PathBuf,
     environment: BTreeMap<OsString, OsString>,
     same_second: SameSecond,
+    mask: Mask,
 }
 
 impl Local {
@@ -50,6 +51,7 @@ impl Local {
             },
             environment: environment.into_iter().map(|(name, value)| (name.into(), value.into())).collect(),
             same_second: SameSecond::default(),
+            mask: Mask::default(),
         }
     }
 
@@ -57,6 +59,12 @@ impl Local {
     #[must_use]
     pub fn beside(self, same_second: &SameSecond) -> Self {
         Self { same_second: same_second.clone(), ..self }
+    }
+
+    /// The same, masking what is cut here before it is.
+    #[must_use]
+    pub fn masking(self, mask: &Mask) -> Self {
+        Self { mask: mask.clone(), ..self }
     }
 
     /// Runs `work` on a blocking thread; it is told to stop when the future is dropped.
@@ -143,14 +151,14 @@ impl Host for Local {
     }
 
     fn search<'a>(&'a self, search: &'a Search) -> BoxFuture<'a, Result<Found, Error>> {
-        let search = search.clone();
-        self.blocking(move |root, stop| search::search(root, &search, stop))
+        let (search, mask) = (search.clone(), self.mask.clone());
+        self.blocking(move |root, stop| search::search(root, &search, &mask, stop))
     }
 
     fn run<'a>(&'a self, command: &'a Command) -> BoxFuture<'a, Result<CommandOutput, Error>> {
         Box::pin(async move {
             let _running = Running::new(&self.same_second);
-            process::run(&Root::open(&self.root)?, &self.environment, command).await
+            process::run(&Root::open(&self.root)?, &self.environment, &self.mask, command).await
         })
     }
 }

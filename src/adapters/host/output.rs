@@ -1,11 +1,16 @@
 //! A command's output: head and tail are kept while it comes, and made text when it has ended.
+//!
+//! More is kept than is shown, so that a secret across a cut is seen whole and masked before it is cut.
 
-use std::{collections::VecDeque, fmt::Write as _};
+use std::{borrow::Cow, collections::VecDeque, fmt::Write as _};
 
-/// The first and the last bytes of a stream, `keep` of each; memory stays within that.
+use crate::domain::mask::Mask;
+
+/// The first and the last bytes of a stream: `keep` of each to be shown, and `beyond` more on the inner side of each.
 #[derive(Debug)]
 pub(super) struct HeadAndTail {
     keep: usize,
+    beyond: usize,
     head: Vec<u8>,
     tail: VecDeque<u8>,
     total: u64,
@@ -23,38 +28,65 @@ pub(super) struct Text {
 }
 
 impl HeadAndTail {
-    pub(super) fn new(keep: usize) -> Self {
-        Self { keep, head: Vec::new(), tail: VecDeque::new(), total: 0 }
+    pub(super) fn new(keep: usize, beyond: usize) -> Self {
+        Self { keep, beyond, head: Vec::new(), tail: VecDeque::new(), total: 0 }
     }
 
     pub(super) fn push(&mut self, bytes: &[u8]) {
         self.total += bytes.len() as u64;
-        let (first, rest) = bytes.split_at(bytes.len().min(self.keep - self.head.len()));
+        let most = self.keep + self.beyond;
+        let (first, rest) = bytes.split_at(bytes.len().min(most - self.head.len()));
         self.head.extend_from_slice(first);
-        let rest = &rest[rest.len().saturating_sub(self.keep)..];
-        let over = (self.tail.len() + rest.len()).saturating_sub(self.keep);
+        let rest = &rest[rest.len().saturating_sub(most)..];
+        let over = (self.tail.len() + rest.len()).saturating_sub(most);
         self.tail.drain(..over);
         self.tail.extend(rest);
     }
 
-    pub(super) fn into_text(self) -> Text {
-        let (mut head, mut tail) = (self.head, Vec::from(self.tail));
-        if self.total == (head.len() + tail.len()) as u64 {
+    /// What is shown of it, masked.
+    pub(super) fn into_text(self, mask: &Mask) -> Text {
+        let Self { keep, total, mut head, tail, .. } = self;
+        let mut tail = Vec::from(tail);
+        // nothing is missing in between: each end is looked at together with all the rest
+        if total == (head.len() + tail.len()) as u64 {
             head.append(&mut tail);
-            let (text, lossy) = clean(&head);
-            return Text { clean: text, omitted: 0, lossy };
+            if head.len() <= 2 * keep {
+                let (text, lossy) = clean(&head);
+                return Text { clean: mask.apply(&text).into_owned(), omitted: 0, lossy };
+            }
+            tail.clone_from(&head);
         }
-        head.truncate(whole_characters(&head));
-        let tail = &tail[tail.iter().take(3).take_while(|byte| is_continuation(**byte)).count()..];
-        let omitted = self.total - (head.len() + tail.len()) as u64;
+        let end = whole_characters(&head[..keep]);
+        let first = tail.len() - keep;
+        let start = first + tail[first..].iter().take(3).take_while(|byte| is_continuation(**byte)).count();
+        let omitted = total - (end + tail.len() - start) as u64;
         // cleaned apart, so that an escape sequence that was cut swallows nothing of the other part
-        let ((mut text, lossy_head), (tail, lossy_tail)) = (clean(&head), clean(tail));
+        let (head, tail) = (Cleaned::of(&head, end), Cleaned::of(&tail, start));
+        let mut text = mask.up_to(&head.text, head.at);
         if !text.is_empty() && !text.ends_with('\n') {
             text.push('\n');
         }
         let _ = writeln!(text, "[... {omitted} bytes of output left out ...]");
-        text.push_str(&tail);
-        Text { clean: text, omitted, lossy: lossy_head || lossy_tail }
+        text.push_str(&mask.onward(&tail.text, tail.at));
+        Text { clean: text, omitted, lossy: head.lossy.0 || tail.lossy.1 }
+    }
+}
+
+/// Bytes as text, and where a place in them is in that.
+struct Cleaned {
+    text: String,
+    at: usize,
+    /// Whether what is before that place, and what is after it, holds bytes that are not UTF-8.
+    lossy: (bool, bool),
+}
+
+impl Cleaned {
+    /// A sequence that goes over the place belongs to what is before it.
+    fn of(bytes: &[u8], at: usize) -> Self {
+        let (before, after) = (String::from_utf8_lossy(&bytes[..at]), String::from_utf8_lossy(&bytes[at..]));
+        let lossy = (matches!(before, Cow::Owned(_)), matches!(after, Cow::Owned(_)));
+        let (text, at) = cleaned(&format!("{before}{after}"), before.len());
+        Self { text, at, lossy }
     }
 }
 
@@ -82,10 +114,18 @@ fn whole_characters(bytes: &[u8]) -> usize {
 /// newline; a carriage return alone, with which progress bars draw over their line, becomes a newline.
 fn clean(bytes: &[u8]) -> (String, bool) {
     let decoded = String::from_utf8_lossy(bytes);
-    let lossy = matches!(decoded, std::borrow::Cow::Owned(_));
+    (cleaned(&decoded, 0).0, matches!(decoded, Cow::Owned(_)))
+}
+
+/// The same of what is text already, and where the place `at` is in the answer.
+fn cleaned(decoded: &str, at: usize) -> (String, usize) {
     let mut text = String::with_capacity(decoded.len());
-    let mut rest = decoded.as_ref();
+    let mut found = None;
+    let mut rest = decoded;
     while let Some(next) = rest.chars().next() {
+        if found.is_none() && decoded.len() - rest.len() >= at {
+            found = Some(text.len());
+        }
         let after = &rest[next.len_utf8()..];
         rest = after;
         match next {
@@ -98,7 +138,8 @@ fn clean(bytes: &[u8]) -> (String, bool) {
             _ => text.push(next),
         }
     }
-    (text, lossy)
+    let found = found.unwrap_or(text.len());
+    (text, found)
 }
 
 /// What follows an escape sequence whose ESC is before `rest` (ECMA-48). A sequence that is not whole ends where its
@@ -139,11 +180,37 @@ mod tests {
     use super::*;
 
     fn text(keep: usize, chunks: &[&[u8]]) -> Text {
-        let mut output = HeadAndTail::new(keep);
+        beyond(keep, 0, chunks, &Mask::default())
+    }
+
+    fn beyond(keep: usize, beyond: usize, chunks: &[&[u8]], mask: &Mask) -> Text {
+        let mut output = HeadAndTail::new(keep, beyond);
         for chunk in chunks {
             output.push(chunk);
         }
-        output.into_text()
+        output.into_text(mask)
+    }
+
+    #[test]
+    fn of_a_secret_across_a_cut_nothing_is_shown_wherever_the_cut_is() {
+        let secret = "CANARY-0123456789";
+        let mask = Mask::new(&[secrecy::SecretString::from(secret)]);
+        let colour = format!("CANARY-\x1b[31m{}", &secret[7..]);
+        for written in [secret, &colour] {
+            for at in 0..60 {
+                // short enough to be kept whole, and not
+                for fill in [100, 1000] {
+                    let line =
+                        format!("{}{written}{}{written}{}", ".".repeat(at), "-".repeat(fill), "+".repeat(60 - at));
+                    let cut = beyond(40, 30, &[line.as_bytes()], &mask).clean;
+                    for length in 4..secret.len() {
+                        assert!(!cut.contains(&secret[..length]), "{at}: {cut}");
+                        assert!(!cut.contains(&secret[secret.len() - length..]), "{at}: {cut}");
+                    }
+                    assert!(cut.contains("left out"), "{cut}");
+                }
+            }
+        }
     }
 
     #[test]

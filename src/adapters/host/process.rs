@@ -28,7 +28,10 @@ use rustix::process::Pid;
 use tokio::{io::AsyncReadExt as _, net::unix::pipe, process::Child, time::sleep};
 
 use super::{beneath::Root, descendants::Descendants, environment, output::HeadAndTail};
-use crate::ports::host::{Command, CommandEnd, CommandOutput, Error};
+use crate::{
+    domain::mask::{BEYOND, Mask},
+    ports::host::{Command, CommandEnd, CommandOutput, Error},
+};
 
 /// How long output and background processes may last beyond the shell.
 const GRACE: Duration = Duration::from_millis(300);
@@ -39,6 +42,7 @@ const GLANCE: Duration = Duration::from_millis(5);
 pub(super) async fn run(
     root: &Root,
     own: &BTreeMap<OsString, OsString>,
+    mask: &Mask,
     command: &Command,
 ) -> Result<CommandOutput, Error> {
     if command.line.contains('\0') {
@@ -81,7 +85,7 @@ pub(super) async fn run(
     let _ = tokio::time::timeout(GRACE, output.read_to_end()).await;
     drop(guard);
 
-    let kept = output.kept.into_text();
+    let kept = output.kept.into_text(mask);
     let mut text = kept.clean;
     if exited.is_some() && !left.is_empty() {
         let newline = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
@@ -196,7 +200,7 @@ impl Output {
         Ok(Self {
             pipe: pipe::Receiver::from_owned_fd(reader)?,
             buffer: vec![0; 64 * 1024],
-            kept: HeadAndTail::new(keep),
+            kept: HeadAndTail::new(keep, BEYOND),
             ended: false,
         })
     }
@@ -242,7 +246,7 @@ mod tests {
             .map(|(name, value)| (name.into(), value.into()))
             .into();
         let command = Command { line: line.to_owned(), limit, keep: 1000, pass_env: Vec::new() };
-        run(&root_at(root), &own, &command).await.unwrap()
+        run(&root_at(root), &own, &Mask::default(), &command).await.unwrap()
     }
 
     async fn ran(line: &str) -> CommandOutput {
@@ -302,7 +306,7 @@ mod tests {
     async fn a_command_with_nul_or_without_end_is_refused() {
         let command = |line: String| Command { line, limit: GRACE, keep: 9, pass_env: Vec::new() };
         for line in ["echo a\0b".to_owned(), format!("echo {}", "x".repeat(4_000_000))] {
-            let refused = run(&root_at(Path::new("/")), &BTreeMap::new(), &command(line)).await;
+            let refused = run(&root_at(Path::new("/")), &BTreeMap::new(), &Mask::default(), &command(line)).await;
             assert!(matches!(refused, Err(Error::Refused(_))));
         }
     }

@@ -1,13 +1,20 @@
 //! Lines of files under the root by regular expression, with ripgrep's engine: its time grows with the text, never
 //! faster. Binary files are left at their first NUL, links are not followed (their targets are met themselves).
+//! What is found is masked before it is cut, a line that may be part of a longer secret together with its file.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::{
+    io::Read as _,
+    sync::atomic::{AtomicBool, Ordering},
+};
 
 use grep_regex::RegexMatcherBuilder;
 use grep_searcher::{BinaryDetection, SearcherBuilder, sinks::Lossy};
 
 use super::{beneath::Root, files, listing};
-use crate::ports::host::{Error, Found, FoundLine, Search};
+use crate::{
+    domain::mask::{BEYOND, Mask},
+    ports::host::{Error, Found, FoundLine, Search},
+};
 
 /// A found line is cut here, in characters.
 const LINE: usize = 500;
@@ -15,7 +22,7 @@ const LINE: usize = 500;
 const HEAP: usize = 32 * 1024 * 1024;
 
 /// See [`crate::ports::host::Host::search`].
-pub(super) fn search(root: &Root, search: &Search, stop: &AtomicBool) -> Result<Found, Error> {
+pub(super) fn search(root: &Root, search: &Search, mask: &Mask, stop: &AtomicBool) -> Result<Found, Error> {
     let matcher = RegexMatcherBuilder::new()
         .case_insensitive(search.ignore_case)
         .multi_line(true)
@@ -40,6 +47,7 @@ pub(super) fn search(root: &Root, search: &Search, stop: &AtomicBool) -> Result<
         }
         // a file that went away or may not be read holds nothing for the asker
         let Ok(file) = files::open(root, &met.path) else { continue };
+        let mut whole = None;
         let sink = Lossy(|number, line| {
             if stop.load(Ordering::Relaxed) {
                 return Ok(false);
@@ -48,7 +56,14 @@ pub(super) fn search(root: &Root, search: &Search, stop: &AtomicBool) -> Result<
                 found.more = true;
                 return Ok(false);
             }
-            let text = line.trim_end_matches(['\n', '\r']).chars().take(LINE).collect();
+            let line = line.trim_end_matches(['\n', '\r']);
+            let text = if may_be_of_a_key(line) {
+                let whole = whole.get_or_insert_with(|| masked_lines(root, &met.path, mask));
+                let at = usize::try_from(number).ok().and_then(|number| whole.get(number.checked_sub(1)?));
+                at.map_or_else(|| cut(line, mask), |masked| cut(masked, mask))
+            } else {
+                cut(line, mask)
+            };
             found.lines.push(FoundLine { path: met.path.clone(), number, text });
             Ok(true)
         });
@@ -56,6 +71,30 @@ pub(super) fn search(root: &Root, search: &Search, stop: &AtomicBool) -> Result<
         let _ = searcher.search_file(&matcher, &file, sink);
     }
     Ok(found)
+}
+
+/// The beginning of a line, masked before it is cut.
+fn cut(line: &str, mask: &Mask) -> String {
+    let Some((end, _)) = line.char_indices().nth(LINE) else { return mask.apply(line).into_owned() };
+    let looked_at = line.char_indices().nth(LINE + BEYOND).map_or(line, |(beyond, _)| &line[..beyond]);
+    mask.up_to(looked_at, end)
+}
+
+/// Whether a line could be one of a private key, which is known as such only by what stands above it.
+fn may_be_of_a_key(line: &str) -> bool {
+    let line = line.trim();
+    line.len() >= 16 && line.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'='))
+}
+
+/// The lines of a file, masked together; none if it cannot be read any more.
+fn masked_lines(root: &Root, path: &str, mask: &Mask) -> Vec<String> {
+    let mut bytes = Vec::new();
+    let read = files::open(root, path).map(|file| file.take(HEAP as u64).read_to_end(&mut bytes));
+    if !matches!(read, Ok(Ok(_))) {
+        return Vec::new();
+    }
+    let text = String::from_utf8_lossy(&bytes);
+    mask.line_by_line(&text).split('\n').map(|line| line.trim_end_matches('\r').to_owned()).collect()
 }
 
 #[cfg(test)]
@@ -67,7 +106,7 @@ mod tests {
 
     fn lines(root: &Root, pattern: &str, ignore_case: bool, under: &str) -> Vec<String> {
         let search = Search { pattern: pattern.to_owned(), ignore_case, listing: listing(under, None), max_lines: 100 };
-        let found = super::search(root, &search, &AtomicBool::new(false)).unwrap();
+        let found = super::search(root, &search, &Mask::default(), &AtomicBool::new(false)).unwrap();
         found.lines.into_iter().map(|line| format!("{}:{}:{}", line.path, line.number, line.text)).collect()
     }
 
@@ -86,11 +125,11 @@ mod tests {
             Search { pattern: "(".to_owned(), ignore_case: true, listing: listing("", None), max_lines: 2 };
         for pattern in ["(", "a\\nb"] {
             pattern.clone_into(&mut search.pattern);
-            let refused = super::search(&root, &search, &AtomicBool::new(false));
+            let refused = super::search(&root, &search, &Mask::default(), &AtomicBool::new(false));
             assert!(matches!(refused, Err(Error::Refused(reason)) if reason.contains(pattern)));
         }
         "needle".clone_into(&mut search.pattern);
-        let found = super::search(&root, &search, &AtomicBool::new(false)).unwrap();
+        let found = super::search(&root, &search, &Mask::default(), &AtomicBool::new(false)).unwrap();
         assert_eq!((found.lines.len(), found.more), (2, true));
     }
 
@@ -114,7 +153,7 @@ mod tests {
             listing: listing("sub", None),
             max_lines: 9,
         };
-        let found = super::search(&root, &search, &AtomicBool::new(false)).unwrap();
+        let found = super::search(&root, &search, &Mask::default(), &AtomicBool::new(false)).unwrap();
         assert_eq!(found.lines.len(), 1);
         assert!(found.lines[0].text.starts_with("caf\u{fffd} target ä"));
         assert_eq!(found.lines[0].text.chars().count(), 500);

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{flat::Flat, nearest};
-use crate::ports::host::FileBytes;
+use crate::{domain::mask::Mask, ports::host::FileBytes};
 
 pub(super) const DESCRIPTION: &str = "Replace an exact text in a file. `old` must be in the file exactly, with its \
                                       white space, and only once: give enough lines around the change. With \
@@ -35,7 +35,7 @@ pub struct EditFile {
 }
 
 /// The bytes to write and the answer, or why nothing is written.
-pub(super) fn bytes(edit: &EditFile, current: Option<&FileBytes>) -> Result<(Vec<u8>, String), String> {
+pub(super) fn bytes(edit: &EditFile, current: Option<&FileBytes>, mask: &Mask) -> Result<(Vec<u8>, String), String> {
     let EditFile { path, old, new, .. } = edit;
     if old == new {
         return Err("`old` and `new` are equal: nothing would change.".to_owned());
@@ -56,8 +56,8 @@ pub(super) fn bytes(edit: &EditFile, current: Option<&FileBytes>) -> Result<(Vec
     }
     // carriage returns in `old` are meant if they are found; else line endings are the file's affair
     if old.contains('\r') && memchr::memmem::find(bytes, old.as_bytes()).is_some() {
-        let places = places(edit, bytes, old.as_bytes(), new.as_bytes())?;
-        return Ok(replaced(edit, bytes, bytes, &places, |at| (at..at + old.len(), new.as_bytes().to_vec())));
+        let places = places(edit, bytes, old.as_bytes(), new.as_bytes(), mask)?;
+        return Ok(replaced(edit, bytes, bytes, &places, mask, |at| (at..at + old.len(), new.as_bytes().to_vec())));
     }
     let flat = Flat::of(bytes);
     let (old, new) = (old.replace("\r\n", "\n"), new.replace("\r\n", "\n"));
@@ -67,11 +67,11 @@ pub(super) fn bytes(edit: &EditFile, current: Option<&FileBytes>) -> Result<(Vec
             "`old` and `new` differ only in their line endings, and `old` is not in the file as it is.".to_owned()
         );
     }
-    let places = places(edit, flat.text(), old, new)?;
+    let places = places(edit, flat.text(), old, new, mask)?;
     // only what differs is written, so that the line endings around it stay
     let before = old.iter().zip(new).take_while(|(a, b)| a == b).count();
     let after = old[before..].iter().rev().zip(new[before..].iter().rev()).take_while(|(a, b)| a == b).count();
-    Ok(replaced(edit, bytes, flat.text(), &places, |at| {
+    Ok(replaced(edit, bytes, flat.text(), &places, mask, |at| {
         let range = at + before..at + old.len() - after;
         (flat.original(&range), flat.written(&range, &new[before..new.len() - after]))
     }))
@@ -89,11 +89,14 @@ fn made_already(text: &[u8], places: &[usize], old: &[u8], new: &[u8]) -> Option
 }
 
 /// Where `old` is in `text`: once, or as often as `replace_all` allows.
-fn places(edit: &EditFile, text: &[u8], old: &[u8], new: &[u8]) -> Result<Vec<usize>, String> {
+fn places(edit: &EditFile, text: &[u8], old: &[u8], new: &[u8], mask: &Mask) -> Result<Vec<usize>, String> {
     let path = &edit.path;
     let places: Vec<usize> = memchr::memmem::find_iter(text, old).collect();
     let Some(&first) = places.first() else {
-        return Err(format!("`old` is not in {path}. {}", nearest::place(text, old)));
+        return Err(format!(
+            "`old` is not in {path}. {}",
+            nearest::place(&mask.line_by_line(&String::from_utf8_lossy(text)), old)
+        ));
     };
     if let Some(made) = made_already(text, &places, old, new) {
         return Err(format!(
@@ -127,6 +130,7 @@ fn replaced(
     bytes: &[u8],
     text: &[u8],
     places: &[usize],
+    mask: &Mask,
     change: impl Fn(usize) -> (std::ops::Range<usize>, Vec<u8>),
 ) -> (Vec<u8>, String) {
     let (mut out, mut copied) = (Vec::with_capacity(bytes.len()), 0);
@@ -139,19 +143,19 @@ fn replaced(
     out.extend_from_slice(&bytes[copied..]);
     let count = if places.len() == 1 { "1 place".to_owned() } else { format!("{} places", places.len()) };
     let first = places.first().map_or(0, |place| memchr::memchr_iter(b'\n', &text[..*place]).count());
-    let shown = after(&out, first, edit.new.lines().count().max(1));
+    let shown = after(&mask.line_by_line(&String::from_utf8_lossy(&out)), first, edit.new.lines().count().max(1));
     (out, format!("edited {}: {count}, at {}\n{shown}", edit.path, lines(text, places)))
 }
 
 /// The lines of the first place as they are now, with one around it, as `read_file` shows them.
-fn after(bytes: &[u8], first: usize, changed: usize) -> String {
+fn after(text: &str, first: usize, changed: usize) -> String {
     // after the last newline there is no line
-    let bytes = bytes.strip_suffix(b"\n").unwrap_or(bytes);
+    let text = text.strip_suffix('\n').unwrap_or(text);
     let begin = first.saturating_sub(1);
     let most = (changed + 2).min(SHOWN);
-    let lines = bytes.split(|byte| *byte == b'\n').enumerate().skip(begin).take(most + usize::from(first > begin) - 1);
-    let line = |(number, line): (usize, &[u8])| {
-        let text = String::from_utf8_lossy(line.strip_suffix(b"\r").unwrap_or(line));
+    let lines = text.split('\n').enumerate().skip(begin).take(most + usize::from(first > begin) - 1);
+    let line = |(number, line): (usize, &str)| {
+        let text = line.strip_suffix('\r').unwrap_or(line);
         format!("{}\t{}", number + 1, text.chars().take(SHOWN_OF_A_LINE).collect::<String>())
     };
     lines.map(line).collect::<Vec<_>>().join("\n")
@@ -184,7 +188,7 @@ mod tests {
         let current = FileBytes { bytes: bytes.to_vec(), size: bytes.len() as u64, hash: Hash::of(bytes) };
         let edit =
             EditFile { path: "f".to_owned(), old: old.to_owned(), new: new.to_owned(), replace_all: Some(replace_all) };
-        super::bytes(&edit, Some(&current))
+        super::bytes(&edit, Some(&current), &Mask::default())
     }
 
     #[test]
@@ -251,6 +255,6 @@ mod tests {
         }
         assert!(edit(b"caf\xe9 OLD", "OLD", "né", false).unwrap_err().contains("not UTF-8"));
         let nothing = EditFile { path: "gone".to_owned(), old: "a".to_owned(), new: "b".to_owned(), replace_all: None };
-        assert!(super::bytes(&nothing, None).unwrap_err().contains("gone: there is no such file"));
+        assert!(super::bytes(&nothing, None, &Mask::default()).unwrap_err().contains("gone: there is no such file"));
     }
 }

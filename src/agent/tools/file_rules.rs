@@ -25,6 +25,11 @@ impl FileRules {
 
     /// Where `path` really is; refused if its name or its target's is denied.
     pub(super) async fn resolve(&self, host: &dyn Host, path: &str) -> Result<Resolved, Error> {
+        if path == "~" || path.starts_with("~/") {
+            return Err(Error::Refused(format!(
+                "{path}: `~` stands for no directory here; paths are relative to the root of the project"
+            )));
+        }
         let resolved = host.resolve(path).await?;
         if self.deny.matches(&resolved.path) || self.deny.matches(path.trim_start_matches("./")) {
             return Err(Error::Refused(format!(

@@ -36,6 +36,7 @@ pub use self::{
 use crate::{
     domain::{
         event::{ResultStatus, Seen},
+        mask::Mask,
         message::Call,
         role::{OfferedTool, ToolName},
     },
@@ -174,9 +175,9 @@ pub fn parse(call: &Call, offered: &[OfferedTool]) -> Result<Tool, Refusal> {
 
 /// Carries out a call that only looks. What is impossible or forbidden is a refused answer; only what the machine
 /// could not do is an error.
-pub async fn look(look: &Look, host: &dyn Host, rules: &FileRules) -> Result<Looked, Error> {
+pub async fn look(look: &Look, host: &dyn Host, rules: &FileRules, mask: &Mask) -> Result<Looked, Error> {
     let looked = match look {
-        Look::ReadFile(read) => read::look(read, host, rules).await,
+        Look::ReadFile(read) => read::look(read, host, rules, mask).await,
         Look::ListFiles(list) => list::look(list, host, rules).await,
         Look::Search(search) => search::look(search, host, rules).await,
     };

@@ -12,8 +12,8 @@ const COMPARED: usize = 20_000;
 const ALIKE: f64 = 0.5;
 
 /// Sentences that show the nearest place of `text` to `wanted`, and what is likely wrong.
-pub(super) fn place(text: &[u8], wanted: &[u8]) -> String {
-    let (text, wanted) = (String::from_utf8_lossy(text), String::from_utf8_lossy(wanted));
+pub(super) fn place(text: &str, wanted: &[u8]) -> String {
+    let wanted = String::from_utf8_lossy(wanted);
     let lines: Vec<String> = text.lines().map(cut).collect();
     let sought: Vec<String> = wanted.trim_matches('\n').lines().map(cut).collect();
     if wanted.contains('\u{fffd}') {
@@ -75,7 +75,7 @@ mod tests {
 
     #[test]
     fn the_likest_lines_are_shown_with_their_numbers() {
-        let text = b"fn one() {\n    1\n}\nfn two() {\n    let two = 2;\n    two\n}\n";
+        let text = "fn one() {\n    1\n}\nfn two() {\n    let two = 2;\n    two\n}\n";
         assert_eq!(
             place(text, b"fn two() {\n    let tow = 2;\n"),
             "The nearest place is at line 4:\n4\tfn two() {\n5\t    let two = 2;"
@@ -85,10 +85,10 @@ mod tests {
 
     #[test]
     fn what_is_likely_wrong_is_said() {
-        assert!(place(b"alpha\n", b"entirely other").starts_with("Nothing in the file is like it"));
-        assert!(place(b"", b"x").starts_with("Nothing in the file is like it"));
-        assert!(place(b"a\nb\n", b"1\ta\n2\tb").contains("line numbers"));
-        assert!(place(b"caf\xe9\n", "caf\u{fffd}".as_bytes()).contains("cannot be shown"));
-        assert!(place(b"a\n", b"\n\n").starts_with("Nothing"));
+        assert!(place("alpha\n", b"entirely other").starts_with("Nothing in the file is like it"));
+        assert!(place("", b"x").starts_with("Nothing in the file is like it"));
+        assert!(place("a\nb\n", b"1\ta\n2\tb").contains("line numbers"));
+        assert!(place("caf\u{fffd}\n", "caf\u{fffd}".as_bytes()).contains("cannot be shown"));
+        assert!(place("a\n", b"\n\n").starts_with("Nothing"));
     }
 }

@@ -4,8 +4,10 @@
 
 use super::{Edit, FileRules, edit, write};
 use crate::{
-    agent::mask::MASKED,
-    domain::id::Hash,
+    domain::{
+        id::Hash,
+        mask::{MASKED, Mask},
+    },
     ports::host::{Error, FileBytes, FileKind, Host},
 };
 
@@ -36,8 +38,9 @@ pub async fn plan_edit(
     host: &dyn Host,
     rules: &FileRules,
     known: Known<'_>,
+    mask: &Mask,
 ) -> Result<Result<PlannedEdit, String>, Error> {
-    match plan(edit, host, rules, known).await {
+    match plan(edit, host, rules, known, mask).await {
         Err(error @ (Error::Refused(_) | Error::Changed { .. })) => Ok(Err(error.to_string())),
         Err(error @ Error::Io { .. }) => Err(error),
         Ok(planned) => Ok(planned),
@@ -65,6 +68,7 @@ async fn plan(
     host: &dyn Host,
     rules: &FileRules,
     known: Known<'_>,
+    mask: &Mask,
 ) -> Result<Result<PlannedEdit, String>, Error> {
     let asked = asked_path(edit);
     let resolved = rules.resolve(host, asked).await?;
@@ -79,7 +83,7 @@ async fn plan(
     }
     let computed = match edit {
         Edit::WriteFile(file) => write::bytes(file, current.as_ref(), known(&resolved.path).as_ref()),
-        Edit::EditFile(file) => edit::bytes(file, current.as_ref()),
+        Edit::EditFile(file) => edit::bytes(file, current.as_ref(), mask),
     };
     Ok(computed.and_then(|(bytes, answer)| {
         let before = current.as_ref().map_or(&[][..], |file| &file.bytes);

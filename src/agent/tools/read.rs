@@ -10,7 +10,10 @@ use serde::Deserialize;
 
 use super::{FileRules, Looked};
 use crate::{
-    domain::event::{ResultStatus, Seen},
+    domain::{
+        event::{ResultStatus, Seen},
+        mask::Mask,
+    },
     ports::host::{Error, FileBytes, FileKind, Host},
 };
 
@@ -43,7 +46,7 @@ pub struct ReadFile {
     pub end_line: Option<u64>,
 }
 
-pub(super) async fn look(read: &ReadFile, host: &dyn Host, rules: &FileRules) -> Result<Looked, Error> {
+pub(super) async fn look(read: &ReadFile, host: &dyn Host, rules: &FileRules, mask: &Mask) -> Result<Looked, Error> {
     let path = &read.path;
     let resolved = rules.resolve(host, path).await?;
     match resolved.kind {
@@ -57,14 +60,14 @@ pub(super) async fn look(read: &ReadFile, host: &dyn Host, rules: &FileRules) ->
         FileKind::Other => return Err(Error::Refused(format!("{path} is not a regular file"))),
     }
     let file = host.read(&resolved.path, REACH).await?;
-    let (content, whole) = shown(read, &file).map_err(Error::Refused)?;
+    let (content, whole) = shown(read, &file, mask).map_err(Error::Refused)?;
     // a part of a file licenses nobody to replace the rest
     let seen = whole.then_some(Seen { path: resolved.path, hash: file.hash });
     Ok(Looked { status: ResultStatus::Done, content, seen })
 }
 
 /// What the model is shown of a file, and whether that is all of it; or why the range cannot be shown.
-fn shown(read: &ReadFile, file: &FileBytes) -> Result<(String, bool), String> {
+fn shown(read: &ReadFile, file: &FileBytes, mask: &Mask) -> Result<(String, bool), String> {
     let path = &read.path;
     if let Some(kind) = not_text(&file.bytes) {
         return Ok((format!("[{path} is {kind}, {} bytes; it is not shown]", file.size), false));
@@ -73,7 +76,10 @@ fn shown(read: &ReadFile, file: &FileBytes) -> Result<(String, bool), String> {
         return Ok((format!("[{path} is empty]"), true));
     }
     let text = file.bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&file.bytes);
-    let mut lines: Vec<&[u8]> = text.split(|byte| *byte == b'\n').collect();
+    let decoded = String::from_utf8_lossy(text);
+    // as a whole: of a secret over several lines each is one
+    let masked = mask.line_by_line(&decoded);
+    let mut lines: Vec<&str> = masked.split('\n').collect();
     let whole = file.size == file.bytes.len() as u64;
     // after the last newline there is no line; where reading stopped there is only a part of one
     if lines.len() > 1 && (!whole || lines.last().is_some_and(|last| last.is_empty())) {
@@ -92,7 +98,7 @@ fn shown(read: &ReadFile, file: &FileBytes) -> Result<(String, bool), String> {
     let (mut content, mut cuts) = (String::new(), false);
     let mut next = first;
     for line in lines.iter().take(last).skip(first - 1).take(LINES) {
-        let line = String::from_utf8_lossy(line.strip_suffix(b"\r").unwrap_or(line)).replace('\0', "\u{fffd}");
+        let line = line.strip_suffix('\r').unwrap_or(line).replace('\0', "\u{fffd}");
         let length = line.chars().count();
         let cut: String = line.chars().take(LINE).collect();
         if next > first && content.len() + cut.len() > BYTES {
@@ -127,7 +133,7 @@ fn shown(read: &ReadFile, file: &FileBytes) -> Result<(String, bool), String> {
              edit_file changes other text]\n",
         );
     }
-    if lines.len() > 1 && lines.iter().take(total - 1).all(|line| line.ends_with(b"\r")) {
+    if lines.len() > 1 && lines.iter().take(total - 1).all(|line| line.ends_with('\r')) {
         content.push_str("[line endings: CRLF; write_file and edit_file keep them]\n");
     }
     let all = whole && !cuts && (first, next) == (1, total + 1);
@@ -163,7 +169,7 @@ mod tests {
 
     fn read(bytes: &[u8], start_line: Option<u64>, end_line: Option<u64>) -> Result<String, String> {
         let file = FileBytes { bytes: bytes.to_vec(), size: bytes.len() as u64, hash: Hash::of(bytes) };
-        shown(&range(start_line, end_line), &file).map(|(content, _)| content)
+        shown(&range(start_line, end_line), &file, &Mask::default()).map(|(content, _)| content)
     }
 
     fn all(bytes: &[u8]) -> String {
@@ -196,6 +202,15 @@ mod tests {
     }
 
     #[test]
+    fn a_part_of_a_secret_is_masked_too() {
+        let key = b"a\n-----BEGIN PRIVATE KEY-----\nCANARY1\nCANARY2\n-----END PRIVATE KEY-----\nb\n";
+        assert_eq!(read(key, Some(4), Some(4)).unwrap(), "4\t[masked by nisse]\n[lines 4 to 4 of 6]\n");
+        let across = format!("{}ghp_{}\n", "x".repeat(LINE - 10) + " ", "CANARY".repeat(6));
+        let shown = all(across.as_bytes());
+        assert!(!shown.contains("CANAR") && !shown.contains("ghp_"), "{shown}");
+    }
+
+    #[test]
     fn binary_files_get_a_short_answer_and_odd_text_is_shown_and_marked() {
         let noise: Vec<u8> = (0..400_u32).map(|n| u8::try_from(n * 167 % 256).unwrap()).collect();
         assert_eq!(all(&noise), "[f is binary, 400 bytes; it is not shown]");
@@ -211,7 +226,7 @@ mod tests {
     #[test]
     fn a_file_beyond_reach_says_so_and_shows_no_half_line() {
         let file = FileBytes { bytes: b"a\nb\nha".to_vec(), size: 1 << 40, hash: Hash::of(b"") };
-        let (content, whole) = shown(&range(None, None), &file).unwrap();
+        let (content, whole) = shown(&range(None, None), &file, &Mask::default()).unwrap();
         assert!(!whole && content.starts_with("1\ta\n2\tb\n[the file has 1099511627776 bytes"), "{content}");
     }
 }

@@ -25,7 +25,7 @@ pub fn text(applied: &Applied) -> String {
         _ => "already applied: the files are in your checkout, uncommitted; nothing was done\n".to_owned(),
     };
     if !files.is_empty() {
-        let _ = writeln!(text, "files      {}", plain(&first_line(&files.join(", "), 200)));
+        let _ = writeln!(text, "files      {}", first_line(&plain(&files.join(", ")), 200));
     }
     if !left.is_empty() {
         let _ =
@@ -42,7 +42,7 @@ pub fn text(applied: &Applied) -> String {
         let _ = writeln!(text, "before     your checkout as it was is kept at {before}");
     }
     if applied.how == "files" || applied.seen == Some("uncommitted") {
-        let _ = writeln!(text, "undo       nisse apply {task} --abort");
+        let _ = writeln!(text, "undo       nisse apply {task:#} --abort");
     }
     text
 }

@@ -49,7 +49,7 @@ pub fn after(manner: Manner, scratch: &Scratch, shown: &Shown) {
     if shown.result.exit == 7 {
         let _ = writeln!(text, "{}", again(task));
     }
-    let here = format!("-C {repo} --state-dir {state} {task}");
+    let here = format!("-C {repo} --state-dir {state} {task:#}");
     let _ = writeln!(text, "story      nisse log {here}");
     if shown.result.branch.is_some() {
         let _ = writeln!(text, "bring home nisse apply {here}");

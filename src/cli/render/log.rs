@@ -68,7 +68,7 @@ pub fn one(manner: Manner, task: &Task, events: &[Event], held: bool) {
     if held {
         data(
             manner,
-            &format!("\na process works on it at this moment; follow it with: nisse log --follow {}", task.id),
+            &format!("\na process works on it at this moment; follow it with: nisse log --follow {:#}", task.id),
         );
     } else {
         teller.end(task);
@@ -104,10 +104,10 @@ impl Teller {
         let way_on = match task.outcome() {
             Some(Outcome::Ended { .. }) => return,
             Some(Outcome::Paused { .. }) if task.asks_about_files() => {
-                format!("it goes on with: nisse resume {} and one of --rollback, --keep, --drop", task.id)
+                format!("it goes on with: nisse resume {:#} and one of --rollback, --keep, --drop", task.id)
             }
-            Some(Outcome::Paused { .. }) => format!("it goes on with: nisse resume {}", task.id),
-            None => format!("nobody works on it; it goes on with: nisse resume {}", task.id),
+            Some(Outcome::Paused { .. }) => format!("it goes on with: nisse resume {:#}", task.id),
+            None => format!("nobody works on it; it goes on with: nisse resume {:#}", task.id),
         };
         data(self.manner, &format!("\n{way_on}"));
     }
@@ -116,7 +116,7 @@ impl Teller {
         let mut told = Vec::new();
         match &event.kind {
             EventKind::TaskStarted(started) => {
-                told.push(format!("{BOLD}task {}{BOLD:#}", event.task));
+                told.push(format!("{BOLD}task {:#}{BOLD:#}", event.task));
                 told.push(format!("branch {}, begun {}", plain(&started.branch), moment(event.at_ms)));
                 told.extend(story::lines(event).iter().take(1).map(|line| plain(line)));
                 told.push(String::new());

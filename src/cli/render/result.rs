@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{Manner, data, first_line, grouped, say, screen, span};
+use super::{Manner, data, first_line, grouped, plain, say, screen, span};
 use crate::{commands::result::TaskResult, domain::id::TaskId};
 
 /// Shows the result.
@@ -27,7 +27,7 @@ pub fn line(manner: Manner, result: &TaskResult) {
 /// What to do with a task that was stopped.
 #[must_use]
 pub fn go_on(task: TaskId) -> String {
-    format!("nothing is lost: nisse resume {task}")
+    format!("nothing is lost: nisse resume {task:#}")
 }
 
 /// The result as text for people, without what to do next.
@@ -49,7 +49,7 @@ pub fn text(result: &TaskResult) -> String {
             counted(stat.files, "file"),
             stat.insertions,
             stat.deletions,
-            first_line(&result.artifacts.join(", "), 100),
+            first_line(&plain(&result.artifacts.join(", ")), 100),
         );
     }
     if let Some(check) = &result.check {
@@ -87,7 +87,7 @@ pub fn text(result: &TaskResult) -> String {
 /// What a branch holds that is not the task's, and the two ways to one that can be pushed.
 fn unfinished(result: &TaskResult) -> String {
     format!(
-        "with {} of yours that {} not committed, which a push would publish; without them: `nisse apply --commit {}` makes \
+        "with {} of yours that {} not committed, which a push would publish; without them: `nisse apply --commit {:#}` makes \
          commits of the task's part alone, `nisse delegate --base HEAD` begins without them",
         counted(result.unfinished_files, "unfinished file"),
         if result.unfinished_files == 1 { "is" } else { "are" },
@@ -102,24 +102,24 @@ fn way_on(result: &TaskResult) -> String {
         "handback" => match (&result.snapshot, &result.branch) {
             (Some(snapshot), Some(branch)) => {
                 let from = if result.dirty { snapshot.get(..10).unwrap_or(snapshot) } else { "HEAD" };
-                format!("look       git diff {from} {branch}\nbring home nisse apply {task}")
+                format!("look       git diff {from} {branch}\nbring home nisse apply {task:#}")
             }
             _ => String::new(),
         },
         "interrupted" | "stopped" => go_on(task),
         "gated" if !result.answers.is_empty() => format!(
-            "look into {}, then: nisse resume {task} --rollback, --keep or --drop",
+            "look into {}, then: nisse resume {task:#} --rollback, --keep or --drop",
             result.worktree.as_deref().unwrap_or("the branch")
         ),
         "gated" => {
-            format!("look into {} and at `nisse log {task}`", result.worktree.as_deref().unwrap_or("the branch"))
+            format!("look into {} and at `nisse log {task:#}`", result.worktree.as_deref().unwrap_or("the branch"))
         }
         _ => {
-            let story = format!("the whole story: nisse log {task}");
+            let story = format!("the whole story: nisse log {task:#}");
             match &result.begin_again {
                 Some(command) if result.discarded_ref.is_some() && !result.artifacts.is_empty() => format!(
                     "{story}\ngo on with a larger cap: {command}\nit begins with the files of this task, and `nisse apply` \
-                     will bring its own part; for the part of this one: nisse log {task} --diff | git apply"
+                     will bring its own part; for the part of this one: nisse log {task:#} --diff | git apply"
                 ),
                 Some(command) => format!("{story}\ngo on with a larger cap: {command}"),
                 None => story,

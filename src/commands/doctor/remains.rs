@@ -42,7 +42,7 @@ pub(super) async fn look(
             if !owing.is_empty() {
                 let opened = Opened::new(environment.clone(), flags, directory)?;
                 for id in owing {
-                    carry_out(&opened, id).await?;
+                    Box::pin(carry_out(&opened, id)).await?;
                 }
                 let left = leftovers::look(&log, &checkout, keep, now_ms)?;
                 found = leftovers::carried_out(&log, found, left);

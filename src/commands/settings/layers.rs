@@ -18,6 +18,8 @@ use super::{
 };
 use crate::domain::{caps::Money, role::RoleName};
 
+/// How the names of our variables begin.
+const PREFIX: &str = "NISSE_";
 /// Variables beside those of the keys.
 const CONFIG: &str = "NISSE_CONFIG";
 const STATE_DIR: &str = "NISSE_STATE_DIR";
@@ -26,6 +28,11 @@ const TEST_IDS: &str = "NISSE_TEST_IDS";
 /// What the commands of a task see, so that a nisse among them is none the worse for it.
 const COMMAND_MARK: &str = "NISSE_COMMAND";
 const OTHER_VARIABLES: [&str; 6] = [TOKEN_VARIABLE, CONFIG, STATE_DIR, TEST_CLOCK, TEST_IDS, COMMAND_MARK];
+
+/// Whether a variable of that name means something to us.
+fn is_known(name: &str) -> bool {
+    KEYS.iter().any(|key| key.env == name) || OTHER_VARIABLES.contains(&name)
+}
 
 /// What the command line sets; the last layer.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -56,6 +63,23 @@ impl Settings {
     /// # Errors
     /// Everything that is wrong in any layer, at once, unless a file cannot be read at all.
     pub fn load(environment: &Environment, flags: &Flags, repository: Option<&Path>) -> Result<Self, Error> {
+        Self::layered(environment, flags, repository, true)
+    }
+
+    /// The same for a command that asks no model: a variable that looks like a mistyped setting is no concern of it.
+    ///
+    /// # Errors
+    /// As for [`Self::load`].
+    pub fn load_for_looking(environment: &Environment, flags: &Flags) -> Result<Self, Error> {
+        Self::layered(environment, flags, None, false)
+    }
+
+    fn layered(
+        environment: &Environment,
+        flags: &Flags,
+        repository: Option<&Path>,
+        mistyped_matter: bool,
+    ) -> Result<Self, Error> {
         let mut problems = Vec::new();
         let mut settings = Self::built_in();
         settings.locate(environment, flags, &mut problems)?;
@@ -68,7 +92,7 @@ impl Settings {
         for file in own.into_iter().chain(project) {
             file.apply(&mut settings, environment.home(), &mut problems);
         }
-        settings.apply_environment(environment, &mut problems);
+        settings.apply_environment(environment, &mut problems, mistyped_matter);
         settings.apply_flags(flags);
         if problems.is_empty() { Ok(settings) } else { Err(Error::Wrong(problems)) }
     }
@@ -115,6 +139,7 @@ impl Settings {
             models: BTreeMap::new(),
             state_dir: Sourced::built_in(PathBuf::new()),
             pins: Pins::default(),
+            unknown_variables: Vec::new(),
             config_file: None,
             trust_project: false,
         }
@@ -145,13 +170,24 @@ impl Settings {
         Ok(())
     }
 
-    fn apply_environment(&mut self, environment: &Environment, problems: &mut Vec<Problem>) {
+    fn apply_environment(&mut self, environment: &Environment, problems: &mut Vec<Problem>, mistyped_matter: bool) {
         for (name, value) in environment.variables() {
             let name = name.to_string_lossy();
-            if name.starts_with("NISSE_")
-                && let Err(problem) = self.apply_variable(&name, value, environment.home())
-            {
-                problems.push(problem);
+            let Some(own) = name.strip_prefix(PREFIX) else { continue };
+            if is_known(&name) {
+                problems.extend(self.apply_variable(&name, value, environment.home()).err());
+                continue;
+            }
+            // a service that is called nisse has such variables in a cluster too, so it must look like one of ours
+            let known =
+                KEYS.iter().map(|key| key.env).chain(OTHER_VARIABLES).filter_map(|one| one.strip_prefix(PREFIX));
+            match nearest(own, known) {
+                Some(near) if mistyped_matter => problems.push(Problem {
+                    near: Some(format!("{PREFIX}{near}")),
+                    ..Problem::new(Source::Env(name.clone().into_owned()), "is unknown")
+                }),
+                Some(_) => {}
+                None => self.unknown_variables.push(name.into_owned()),
             }
         }
     }
@@ -173,13 +209,8 @@ impl Settings {
             TEST_CLOCK => self.pins.clock_ms = number(u64::MAX)?,
             // the last group of a UUID has 48 bits
             TEST_IDS => self.pins.first_id = number((1 << 48) - 1)?,
-            // found before the files were read; the token is read when it is needed
-            CONFIG | STATE_DIR | TOKEN_VARIABLE => {}
-            _ => {
-                let known = KEYS.iter().map(|key| key.env).chain(OTHER_VARIABLES);
-                let near = nearest(name, known).map(str::to_owned);
-                return Err(Problem { near, ..wrong("is unknown".to_owned()) });
-            }
+            // found before the files were read, read when it is needed, or no setting
+            _ => {}
         }
         Ok(())
     }

@@ -303,10 +303,14 @@ impl Store for Library {
         Ok(paths)
     }
 
-    fn named(&self, name: &str) -> Result<Vec<Vec<u8>>, Error> {
+    fn tracked(&self) -> Result<Vec<Vec<u8>>, Error> {
         let index = self.open()?.index().map_err(read("read the index"))?;
-        let is = |path: &[u8]| path.rsplit(|byte| *byte == b'/').next() == Some(name.as_bytes());
-        Ok(index.iter().map(|entry| entry.path).filter(|path| is(path)).collect())
+        Ok(index.iter().map(|entry| entry.path).collect())
+    }
+
+    fn named(&self, name: &str) -> Result<Vec<Vec<u8>>, Error> {
+        let is = |path: &Vec<u8>| path.rsplit(|byte| *byte == b'/').next() == Some(name.as_bytes());
+        Ok(self.tracked()?.into_iter().filter(is).collect())
     }
 
     fn unwatched(&self) -> Result<Vec<(Vec<u8>, String)>, Error> {

@@ -163,6 +163,10 @@ impl Store for Program {
         Ok(paths.iter().map(|path| String::from_utf8_lossy(path).into_owned()).collect())
     }
 
+    fn tracked(&self) -> Result<Vec<Vec<u8>>, Error> {
+        self.git.call(["ls-files", "-z"]).limit(LONG).parts()
+    }
+
     fn named(&self, name: &str) -> Result<Vec<Vec<u8>>, Error> {
         self.git.call(["ls-files", "-z", "--", &format!(":(glob)**/{name}")]).limit(LONG).parts()
     }

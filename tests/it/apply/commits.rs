@@ -128,7 +128,7 @@ fn a_hook_that_refuses_is_heard_and_the_work_stays() {
     let error = run.json().pop().unwrap();
     assert_eq!(error["error"]["kind"], "not_committed");
     assert!(error["error"]["message"].as_str().unwrap().contains("style: b.txt"), "{}", run.report());
-    let way_back = format!("nisse apply {task} --abort");
+    let way_back = format!("nisse apply {} --abort", &task[24..]);
     assert!(error["error"]["hint"].as_str().unwrap().contains(&way_back), "{}", run.report());
     assert_eq!(env.checkout.git(&["log", "--format=%s"]), "base");
     assert_eq!(env.checkout.git(&["status", "--porcelain"]), " M a.txt\n?? b.txt", "applied, and the index as it was");

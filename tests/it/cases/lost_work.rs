@@ -100,3 +100,34 @@ fn bytes_that_are_no_utf8_survive_an_edit_and_a_binary_is_named_as_one() {
         assert!(Path::new(&env.checkout.path().join("unit.pas")).exists());
     }
 }
+
+/// N2-12.
+#[test]
+fn what_the_model_was_not_shown_is_not_written_over_and_an_encoding_stays() {
+    let utf16: Vec<u8> = [0xff, 0xfe]
+        .into_iter()
+        .chain("[app]\r\nname=Zoë\r\nk=1\r\n".encode_utf16().flat_map(u16::to_le_bytes))
+        .collect();
+    let blob: Vec<u8> = (0..10_240_u32).map(|n| u8::try_from(n % 256).unwrap()).collect();
+    let write = |path: &str, content: &str| json!({"path": path, "content": content});
+    let env = TestEnvironment::new(
+        Wire::Chat,
+        vec![
+            Step::call("read_file", json!({"path": "u16.ini"}))
+                .and_call("read_file", json!({"path": "bom.ini"}))
+                .and_call("read_file", json!({"path": "blob.dat"})),
+            edit("u16.ini", "k=1", "k=2").and_call("write_file", write("bom.ini", "name=Zoë\nk=3\n")),
+            Step::call("write_file", write("u16.ini", "[app]\nname=Zoe\nk=2\n"))
+                .and_call("write_file", write("blob.dat", "k=2\n")),
+            Step::hand_back(),
+        ],
+    );
+    env.checkout.write("u16.ini", &utf16).write("blob.dat", &blob);
+    env.checkout.write("bom.ini", "\u{feff}name=Zoë\r\nk=1\r\n").commit("encodings");
+    let result = env.delegate(&[], "Set k to 3 in bom.ini and to 2 in u16.ini.").ends(0, "handback");
+    assert_eq!(env.on_branch(&result, "u16.ini").unwrap(), utf16);
+    assert_eq!(env.on_branch(&result, "blob.dat").unwrap(), blob);
+    assert_eq!(env.on_branch(&result, "bom.ini").unwrap(), "\u{feff}name=Zoë\r\nk=3\r\n".as_bytes());
+    let answers = env.server.requests()[3].last_answers();
+    assert!(answers.iter().all(|answer| answer.text.contains("was not shown to you")), "{answers:?}");
+}

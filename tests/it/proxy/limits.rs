@@ -19,7 +19,7 @@ fn assert_budget_gone(run: &Run, words: &[&str]) {
         assert!(interrupted["cause"].as_str().unwrap().contains(word), "{word} is not in the cause\n{}", run.report());
         assert!(run.stderr.contains(word), "{word} is not told\n{}", run.report());
     }
-    let way_on = format!("nisse resume {}", interrupted["task"].as_str().unwrap());
+    let way_on = format!("nisse resume {}", &interrupted["task"].as_str().unwrap()[24..]);
     assert!(run.stderr.contains(&way_on), "{}", run.report());
 }
 

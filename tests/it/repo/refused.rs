@@ -46,6 +46,7 @@ fn kinds_of_repositories() {
         }),
         ("index.lock is there, ", |g| g.put(".git/index.lock", "")),
         ("a branch is called `nisse`", |g| drop(g.git(&["branch", "nisse"]))),
+        ("core.bare = true", |g| drop(g.git(&["config", "core.bare", "true"]))),
     ];
     for (words, arrange) in kinds {
         let ground = Ground::new();

@@ -47,7 +47,7 @@ fn a_corrupt_event_is_named_and_other_tasks_are_not_concerned() {
         let (env, [corrupt, other], connection) = two_tasks(Wire::BOTH[index % 2]);
         let changed = connection.execute(&format!("{damage} AND task = ?1"), [corrupt.to_string()]).unwrap();
         assert_eq!(changed, 1, "{damage}");
-        let named = format!("task {corrupt}, event {seq}");
+        let named = format!("task {corrupt:#}, event {seq}");
         for command in ["log", "resume"] {
             let run = env.run(&[command, "--json", &corrupt.to_string()]);
             assert!(run.exits(1).stderr.contains(&named), "{damage}: {named} is not named\n{}", run.report());
@@ -73,7 +73,7 @@ fn a_missing_or_changed_blob_is_its_events_corruption() {
         let (env, [corrupt, _], connection) = two_tasks(Wire::Chat);
         assert!(connection.execute(damage, []).unwrap() > 0);
         let run = env.run(&["log", &corrupt.to_string()]);
-        let named = format!("task {corrupt}, event ");
+        let named = format!("task {corrupt:#}, event ");
         assert!(run.exits(1).stderr.contains(&named), "{damage}\n{}", run.report());
     }
 }

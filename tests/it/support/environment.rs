@@ -254,8 +254,18 @@ impl TestEnvironment {
 
     /// Runs `nisse` on a terminal at which somebody sits: each time that the screen shows the words, they press the keys.
     pub(crate) fn run_with_keys(&self, arguments: &[&str], typed: &[(&str, &str)]) -> Run {
+        self.run_within_with_keys(str::to_owned, arguments, typed)
+    }
+
+    /// The same with a line of shell around it.
+    pub(crate) fn run_within_with_keys(
+        &self,
+        around: impl Fn(&str) -> String,
+        arguments: &[&str],
+        typed: &[(&str, &str)],
+    ) -> Run {
         self.begin();
-        let line = self.shown(arguments);
+        let line = around(&self.shown(arguments));
         let screen = self.root().join("screen");
         let _ = fs::remove_file(&screen);
         let at = screen.to_str().expect("a path in UTF-8");

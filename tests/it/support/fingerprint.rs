@@ -11,7 +11,8 @@ use nisse::domain::id::Hash;
 
 /// Places in `.git` where a task may add (never change or remove) something: its own refs with their logs, objects,
 /// and its worktree's entry.
-const OURS: [&str; 6] = [
+const OURS: [&str; 7] = [
+    ".git/nisse-id",
     ".git/refs/nisse",
     ".git/refs/heads/nisse",
     ".git/logs/refs/nisse",

@@ -1,14 +1,6 @@
-//! Secrets are masked before anything is stored, sent or shown: the values that we know, and the shapes of tokens.
+//! Tokens that are told by their shape.
 
-use std::borrow::Cow;
-
-use secrecy::{ExposeSecret, SecretString};
-
-/// What stands in a secret's place.
-pub const MASKED: &str = "[masked by nisse]";
-
-/// Values shorter than this, in bytes, are too common in ordinary text to be masked.
-const SHORTEST_VALUE: usize = 8;
+use std::ops::Range;
 
 /// Characters by which it is judged whether a token begins, so that no text takes long.
 const PROBED: usize = 2048;
@@ -40,54 +32,19 @@ const SHAPES: &[Shape] = &[
     Shape { prefix: "xapp-", least: 16, digit: true },
 ];
 
-/// Masks secrets in texts.
-#[derive(Clone, Debug)]
-pub struct Mask {
-    /// Longest first, so that a value that holds another is masked whole.
-    values: Vec<SecretString>,
-}
-
-impl Mask {
-    /// A mask for these values, surrounding white space aside, and for common shapes of tokens.
-    #[must_use]
-    pub fn new(values: &[SecretString]) -> Self {
-        let mut values: Vec<SecretString> = values
-            .iter()
-            .map(|value| SecretString::from(value.expose_secret().trim()))
-            .filter(|value| value.expose_secret().len() >= SHORTEST_VALUE)
-            .collect();
-        values.sort_by_key(|value| std::cmp::Reverse(value.expose_secret().len()));
-        Self { values }
-    }
-
-    /// The text with every secret masked.
-    #[must_use]
-    pub fn apply<'t>(&self, text: &'t str) -> Cow<'t, str> {
-        let mut masked = Cow::Borrowed(text);
-        for value in &self.values {
-            if masked.contains(value.expose_secret()) {
-                masked = Cow::Owned(masked.replace(value.expose_secret(), MASKED));
+/// Where the tokens of a text are, in order.
+pub(super) fn find(text: &str) -> Vec<Range<usize>> {
+    let (mut found, mut at) = (Vec::new(), 0);
+    while at < text.len() {
+        match secret_at(text, at) {
+            Some(end) => {
+                found.push(at..end);
+                at = end;
             }
+            None => at += text[at..].chars().next().map_or(1, char::len_utf8),
         }
-        let mut parts = String::new();
-        let mut copied = 0;
-        let mut at = 0;
-        while at < masked.len() {
-            match secret_at(&masked, at) {
-                Some(end) => {
-                    parts.push_str(&masked[copied..at]);
-                    parts.push_str(MASKED);
-                    (copied, at) = (end, end);
-                }
-                None => at += masked[at..].chars().next().map_or(1, char::len_utf8),
-            }
-        }
-        if copied == 0 {
-            return masked;
-        }
-        parts.push_str(&masked[copied..]);
-        Cow::Owned(parts)
     }
+    found
 }
 
 /// Where the token that begins at `at` ends, if one does.
@@ -144,19 +101,10 @@ fn word(text: &str, most: usize) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::super::{MASKED, Mask};
 
-    fn mask() -> Mask {
-        Mask::new(&["hunter2-value\n", "hunter2-value-longer", "short"].map(SecretString::from))
-    }
-
-    #[test]
-    fn known_values_are_masked_and_short_ones_are_not() {
-        assert_eq!(
-            mask().apply("a=hunter2-value b=hunter2-value-longer short"),
-            format!("a={MASKED} b={MASKED} short")
-        );
-        assert!(matches!(mask().apply("nothing here: é, task-sk-"), Cow::Borrowed(_)));
+    fn masked(text: &str) -> String {
+        Mask::default().apply(text).into_owned()
     }
 
     #[test]
@@ -172,12 +120,12 @@ mod tests {
             "xoxb-123456789012-abcdefgh",
             jwt,
         ] {
-            assert_eq!(mask().apply(&format!("é=\"{token}\", ende")), format!("é=\"{MASKED}\", ende"), "{token}");
+            assert_eq!(masked(&format!("é=\"{token}\", ende")), format!("é=\"{MASKED}\", ende"), "{token}");
         }
         let key = "-----BEGIN OPENSSH PRIVATE KEY-----\nCANARYKEY\n-----END OPENSSH PRIVATE KEY-----";
-        assert_eq!(mask().apply(&format!("1\t{key}\nrest")), format!("1\t{MASKED}\nrest"));
-        assert_eq!(mask().apply("a -----BEGIN RSA PRIVATE KEY-----\nMIIE"), format!("a {MASKED}"));
-        assert_eq!(mask().apply(&format!("{jwt} {jwt}")), format!("{MASKED} {MASKED}"));
+        assert_eq!(masked(&format!("1\t{key}\nrest")), format!("1\t{MASKED}\nrest"));
+        assert_eq!(masked("a -----BEGIN RSA PRIVATE KEY-----\nMIIE"), format!("a {MASKED}"));
+        assert_eq!(masked(&format!("{jwt} {jwt}")), format!("{MASKED} {MASKED}"));
     }
 
     #[test]
@@ -191,7 +139,7 @@ mod tests {
             "maskghp_CANARYCANARYCANARYCANAR",
             "-----BEGIN CERTIFICATE-----\nx\n-----BEGIN é",
         ] {
-            assert_eq!(mask().apply(text), text);
+            assert_eq!(masked(text), text);
         }
     }
 }
