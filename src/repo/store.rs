@@ -6,6 +6,7 @@
 
 mod agreement;
 mod conversion;
+mod kept_index;
 mod library;
 mod loose;
 mod program;
@@ -13,7 +14,8 @@ mod trees;
 
 use std::path::{Path, PathBuf};
 
-pub(super) use library::{KeptIndex, Library};
+pub(super) use kept_index::KeptIndex;
+pub(super) use library::Library;
 pub(super) use program::Program;
 
 use super::{Error, checkpoint::Author, git::Git};

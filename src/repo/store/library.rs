@@ -7,13 +7,12 @@
 use std::{
     collections::BTreeSet,
     ffi::OsStr,
-    fmt, fs,
+    fs,
     os::unix::{
         ffi::OsStrExt,
         fs::{MetadataExt, PermissionsExt},
     },
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use git2::{Delta, Index, IndexEntry, IndexTime, ObjectType, Oid, Repository, RepositoryOpenFlags};
@@ -22,6 +21,7 @@ use super::{
     Head, Standing, Store, Submodule,
     agreement::is_odd_file_system,
     conversion::keeps_bytes,
+    kept_index::KeptIndex,
     loose::{RefLock, sync_objects},
     trees::{collect_submodules, trees_of},
 };
@@ -44,8 +44,6 @@ const SKIP_WORKTREE: u16 = 1 << 14;
 const STAGE: u16 = 0x3000;
 /// The mode of a submodule's entry.
 const GITLINK: u32 = 0o160_000;
-/// An index with more entries is read anew each time: it would hold too much memory.
-const LARGEST_KEPT: usize = 200_000;
 /// Files over this many bytes are left to the program, which streams them.
 const LARGE: u64 = 32 << 20;
 
@@ -54,22 +52,6 @@ const LARGE: u64 = 32 << 20;
 pub(in crate::repo) struct Library {
     git_dir: PathBuf,
     kept: KeptIndex,
-}
-
-/// A repository whose index has been read. Cloned, it is the same.
-#[derive(Clone, Default)]
-pub(in crate::repo) struct KeptIndex(Arc<Mutex<Option<Repository>>>);
-
-impl fmt::Debug for KeptIndex {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("KeptIndex")
-    }
-}
-
-impl KeptIndex {
-    fn lock(&self) -> MutexGuard<'_, Option<Repository>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 pub(super) fn read(what: impl Into<String>) -> impl FnOnce(git2::Error) -> Error {
@@ -82,18 +64,9 @@ impl Library {
         Self { git_dir: git_dir.to_owned(), kept }
     }
 
-    /// Works with the index as it is in its file. What fails half-way leaves nothing that would be used again.
+    /// Works with the index as it is in its file.
     fn with_index<T>(&self, work: impl FnOnce(&mut Index) -> Result<T, Error>) -> Result<T, Error> {
-        let there = self.git_dir.join("index").is_file();
-        let kept = self.kept.lock().take().filter(|_| there);
-        let repository = kept.map_or_else(|| self.open(), Ok)?;
-        let mut index = repository.index().map_err(read("read the index"))?;
-        index.read(false).map_err(read("read the index"))?;
-        let done = work(&mut index)?;
-        if index.len() <= LARGEST_KEPT {
-            *self.kept.lock() = Some(repository);
-        }
-        Ok(done)
+        self.kept.with(&self.git_dir, || self.open(), work)
     }
 
     pub(super) fn open(&self) -> Result<Repository, Error> {
