@@ -7,7 +7,7 @@ use tokio::task::JoinHandle;
 use super::{
     Error,
     budget::{self, Fit},
-    env::{Env, head, time_left},
+    env::{Env, Passing, head, time_left},
 };
 use crate::{
     domain::{
@@ -21,7 +21,7 @@ use crate::{
         window::STRONGER_EVICTIONS,
     },
     log::Journal,
-    ports::llm,
+    ports::llm::{self, Delta},
     repo,
 };
 
@@ -139,15 +139,16 @@ async fn exchange(
         tokio::select! {
             biased;
             Some(delta) = arriving.recv() => {
-                if look.is_none() {
+                let words = matches!(delta, Delta::Text(_) | Delta::Reasoning(_));
+                if words && look.is_none() {
                     *look = begin_look(journal, env).ok().flatten();
                 }
                 // nobody may be watching
-                let _ = env.deltas.send(delta);
+                let _ = env.live.send(Passing::Reply(delta));
             }
             reply = &mut attempt => {
                 while let Ok(delta) = arriving.try_recv() {
-                    let _ = env.deltas.send(delta);
+                    let _ = env.live.send(Passing::Reply(delta));
                 }
                 return reply;
             }

@@ -53,8 +53,8 @@ pub(super) async fn carry_out(opened: &Opened, id: TaskId) -> Result<TaskResult,
     let checkout = opened.checkout_at(Path::new(&log.task(id)?.started.checkout))?;
     let journal = Journal::resume(log, opened.clock(), id, "clean-up", Vec::new())?;
     let (_stopper, stop) = Stopper::new();
-    let (deltas, _streamed) = tokio::sync::mpsc::unbounded_channel();
-    run(opened, &checkout, &nobody(), &[], journal, Watch { subscribers: Vec::new(), deltas, stop }).await
+    let (live, _shown) = tokio::sync::mpsc::unbounded_channel();
+    run(opened, &checkout, &nobody(), &[], journal, Watch { subscribers: Vec::new(), live, stop }).await
 }
 
 /// A model for work that asks none.

@@ -9,12 +9,12 @@ use crate::{
     adapters::host::{self, Local},
     agent::{
         context::View,
-        env::{Env, Stop},
+        env::{Env, Live, Stop},
         mask::Mask,
         turn,
     },
     log::{Journal, Subscriber},
-    ports::llm::{Deltas, Llm},
+    ports::llm::Llm,
     repo::Checkout,
 };
 
@@ -22,8 +22,8 @@ use crate::{
 pub struct Watch {
     /// Called with each event once it is durable; the journal's.
     pub subscribers: Vec<Subscriber>,
-    /// Where streamed text goes.
-    pub deltas: Deltas,
+    /// Where goes what is shown while it happens.
+    pub live: Live,
     /// The person's wish to stop.
     pub stop: Stop,
 }
@@ -56,7 +56,7 @@ pub async fn run(
         view: View::default(),
         mask: Mask::new(&secrets),
         stop: watch.stop,
-        deltas: watch.deltas,
+        live: watch.live,
     };
     let task = journal.task().id;
     let outcome = turn::run(&mut journal, &mut env).await.map_err(|source| Error::Cut {

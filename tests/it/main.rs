@@ -52,6 +52,7 @@ mod repo;
 mod resume;
 mod same_second;
 mod schemas;
+mod screens;
 mod settings;
 mod states;
 mod stop;

@@ -120,7 +120,7 @@ impl Reading {
         }
         for fragment in delta.get("tool_calls").and_then(Value::as_array).into_iter().flatten() {
             held = true;
-            self.calls.take(choice, fragment, self.streamed);
+            let _ = deltas.send(self.calls.take(choice, fragment, self.streamed));
         }
         held || !self.refusal.is_empty()
     }

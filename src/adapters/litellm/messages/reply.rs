@@ -163,10 +163,12 @@ impl Reading {
                 }
                 self.show(text("thinking"), Delta::Reasoning, deltas);
             }
-            Block::Call { pieces, .. } => {
+            Block::Call { name, pieces, .. } => {
                 let piece = text("partial_json");
-                self.bytes += piece.len() as u64;
+                let more = piece.len() as u64;
+                self.bytes += more;
                 pieces.push_str(&piece);
+                let _ = deltas.send(Delta::Call { name: name.clone(), bytes: pieces.len() as u64, more });
             }
             Block::Opaque(_) => {}
         }
