@@ -17,6 +17,7 @@ use crate::{
         id::{CallId, CommitId, IntentId},
         intent::IntentKind,
         next::Skip,
+        repetition,
     },
     log::{Journal, crash},
     ports::host,
@@ -50,7 +51,13 @@ pub(super) async fn act(journal: &mut Journal, env: &mut Env<'_>, id: &CallId) -
 /// Answers a call without doing it.
 pub(super) fn skip(journal: &mut Journal, env: &Env<'_>, id: &CallId, why: Skip) -> Result<(), Error> {
     let max_output = journal.task().started.model.max_output;
+    let endless = journal.task().last_turn().is_some_and(|turn| repetition::ends_repeating(&turn.reply));
     let content = match why {
+        Skip::Truncated if endless => {
+            "Not run: the reply repeated the same over and over and was stopped, so none of its \
+                                       calls was run. Write a file that repeats itself by a command."
+                .to_owned()
+        }
         Skip::Truncated => format!(
             "Not run: the reply was cut off by its output limit of {max_output} tokens, so none of its calls was run. Work in \
              smaller steps: write long files in several parts."

@@ -91,15 +91,15 @@ impl<'a> Size<'a> {
 
 fn full(task: &Task, tokens: u64, budget: u64) -> String {
     let model = &task.started.model;
-    let (alias, window) = (&model.alias, model.window);
+    let (alias, window, helps) = (&model.alias, model.window, task.room_for_window());
     match &task.overflow {
         Some(refused) => format!(
-            "the proxy finds the request too large for the context window of {alias}, and nothing can be left out any more: {}",
+            "the proxy finds the request too large for the context window of {alias}, and nothing can be left out any more: {}; {helps}",
             refused.message
         ),
         None => format!(
             "the window of {alias} is full: the next request has about {tokens} tokens, {budget} of its {window} are for \
-             input, and nothing can be left out any more"
+             input, and nothing can be left out any more; {helps}"
         ),
     }
 }

@@ -113,25 +113,28 @@ fn of_turn(task: &Task, turn: &Turn) -> Vec<Arc<Message>> {
 
 fn brief(task: &Task) -> String {
     let started = &task.started;
-    let wording = &started.wording;
-    let mut text = format!("{}\n\n{}\n", wording.task, started.brief.trim());
-    if !started.checks.is_empty() {
+    let workspace = task.ready.as_ref().map_or("", |ready| ready.workspace.as_str());
+    opening(&started.wording, &started.brief, &started.checks, workspace)
+}
+
+/// The first message: what is to be done, how it is checked, what is there.
+pub(super) fn opening(wording: &Wording, brief: &str, checks: &[String], workspace: &str) -> String {
+    let mut text = format!("{}\n\n{}\n", wording.task, brief.trim());
+    if !checks.is_empty() {
         text.push('\n');
         text.push_str(&wording.checks);
         text.push('\n');
-        for check in &started.checks {
+        for check in checks {
             text.push_str("\n    ");
             text.push_str(check);
         }
         text.push('\n');
     }
-    if let Some(ready) = &task.ready
-        && !ready.workspace.is_empty()
-    {
+    if !workspace.is_empty() {
         text.push('\n');
         text.push_str(&wording.repository);
         text.push_str("\n\n");
-        text.push_str(&ready.workspace);
+        text.push_str(workspace);
     }
     text
 }
@@ -170,6 +173,10 @@ fn assistant(task: &Task, turn: &Turn, wire_ids: &BTreeMap<CallId, String>) -> O
             Part::Call(call) => {
                 let wire_id = wire_ids.get(&call.id).unwrap_or(&call.id.0).clone();
                 let mut call = call.clone();
+                // what cannot go back as it was written takes no room
+                if call.replayable_arguments() != call.arguments {
+                    call.arguments = call.replayable_arguments().to_owned();
+                }
                 if !with_reasoning {
                     call.vendor = None;
                 }

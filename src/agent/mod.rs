@@ -8,6 +8,7 @@ pub mod budget;
 mod check;
 pub mod context;
 pub mod env;
+pub mod first_request;
 pub mod mask;
 mod nudge;
 pub mod place;
@@ -60,6 +61,14 @@ pub enum Error {
         how: String,
         /// The end of its output, masked.
         output_tail: String,
+    },
+    /// No worktree could be made for a task of which nothing stands yet, and none will be: the task has ended.
+    #[error("no worktree could be made at {path}: {source}")]
+    Unmade {
+        /// Where.
+        path: String,
+        /// Why.
+        source: repo::Error,
     },
     /// A step found the task in a state that the step before it rules out: a bug of ours.
     #[error("{0}")]

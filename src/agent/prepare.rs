@@ -7,10 +7,15 @@ use super::{
     Error,
     env::Env,
     place::{Furnished, furnish, spec},
-    switch,
+    settle, switch,
 };
 use crate::{
-    domain::{checkout::Isolation, event::EventKind, id::IntentId},
+    domain::{
+        checkout::Isolation,
+        event::EventKind,
+        id::{CommitId, IntentId},
+        outcome::{End, Outcome, one_line},
+    },
     log::{Journal, crash},
     repo::{self, Snapshot, SnapshotRequest, Worktree},
 };
@@ -34,7 +39,7 @@ pub(super) async fn prepare(journal: &mut Journal, env: &mut Env<'_>) -> Result<
     };
     crash::point("prepare.snapshot");
     let (worktree, switched) = match started.isolation {
-        Isolation::Worktree => (Worktree::create(env.checkout, &spec(task, &snapshot.commit))?, None),
+        Isolation::Worktree => (make(journal, env, &snapshot.commit)?, None),
         Isolation::InPlace => {
             let switched = switch::there(journal, env, &snapshot);
             if switched.is_err() {
@@ -58,6 +63,22 @@ pub(super) async fn prepare(journal: &mut Journal, env: &mut Env<'_>) -> Result<
             Err(error)
         }
     }
+}
+
+/// Makes branch and worktree. Where none will ever stand the task ends, since nothing was paid for yet and each resume would
+/// only say the same again.
+fn make(journal: &mut Journal, env: &Env<'_>, at: &CommitId) -> Result<Worktree, Error> {
+    let error = match Worktree::create(env.checkout, &spec(journal.task(), at)) {
+        Ok(worktree) => return Ok(worktree),
+        Err(error) => error,
+    };
+    if !error.lasts() {
+        return Err(error.into());
+    }
+    let path = journal.task().started.worktree.clone();
+    let cause = one_line(&format!("no worktree could be made at {path}: {error}"));
+    settle::settle(journal, env, Outcome::Ended { end: End::Dropped, cause })?;
+    Err(Error::Unmade { path, source: error })
 }
 
 /// Makes the worktree fit for work and records that it stands.

@@ -141,6 +141,7 @@ fn kind(error: &commands::Error) -> (&'static str, u8) {
         commands::Error::Repo(error) | commands::Error::Applying { source: error, .. } => repo_kind(error),
         commands::Error::Roles(_) => ("bad_role", CONFIGURATION),
         commands::Error::Unpriced { .. } => ("unknown_price", CONFIGURATION),
+        commands::Error::Window(_) => ("window_too_small", CONFIGURATION),
         commands::Error::BranchTaken { .. } => ("branch_taken", CONFIGURATION),
         commands::Error::BranchName { .. } => ("bad_branch_name", CONFIGURATION),
         commands::Error::WorktreeInside { .. } => ("bad_setting", CONFIGURATION),
@@ -151,7 +152,7 @@ fn kind(error: &commands::Error) -> (&'static str, u8) {
         | commands::Error::Signals { .. }
         | commands::Error::Listen { .. } => ("environment", ENVIRONMENT),
         commands::Error::Forgotten { .. } => ("log_incomplete", ENVIRONMENT),
-        commands::Error::Cut { source, .. } => agent_kind(source),
+        commands::Error::Cut { source, .. } | commands::Error::Unmade { source, .. } => agent_kind(source),
         commands::Error::Moved { .. } => ("repository_changed", ENVIRONMENT),
         commands::Error::PathNotText { .. } => ("path_not_text", ENVIRONMENT),
         commands::Error::Several(_) => ("several_tasks", GATED),
@@ -175,6 +176,7 @@ fn agent_kind(error: &agent::Error) -> (&'static str, u8) {
         agent::Error::Host(_) => ("host", ENVIRONMENT),
         agent::Error::Upstream { trouble, .. } => upstream_kind(*trouble),
         agent::Error::Setup { .. } => ("setup_failed", ENVIRONMENT),
+        agent::Error::Unmade { .. } => ("no_worktree", ENVIRONMENT),
         agent::Error::Bug(_) => ("bug", BUG),
     }
 }
@@ -274,6 +276,8 @@ fn causes(error: &commands::Error) -> Vec<String> {
         | commands::Error::Applying { .. }
         | commands::Error::Roles(_)
         | commands::Error::Unpriced { .. }
+        | commands::Error::Window(_)
+        | commands::Error::Unmade { .. }
         | commands::Error::BranchTaken { .. }
         | commands::Error::BranchName { .. }
         | commands::Error::WorktreeInside { .. }

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     adapters::litellm::{self, Instead, PinError},
-    agent,
+    agent::{self, first_request::TooSmall},
     domain::{id::TaskId, upstream::Trouble},
     log, repo,
 };
@@ -33,6 +33,7 @@ pub fn advice(error: &Error) -> Option<String> {
         Error::Unpriced { alias } => Some(format!(
             "declare input_cost_per_token and output_cost_per_token under [models.{alias:?}], or set no cost cap"
         )),
+        Error::Window(found) => Some(on_window(found)),
         Error::BranchTaken { .. } => Some("name another with --branch, or leave it out".to_owned()),
         Error::BranchName { .. } => Some("see `git help check-ref-format`, or leave --branch out".to_owned()),
         Error::WorktreeInside { .. } => Some("name a directory outside, such as \"..\"".to_owned()),
@@ -46,6 +47,7 @@ pub fn advice(error: &Error) -> Option<String> {
             Some("make it writable, or name another with --state-dir".to_owned())
         }
         Error::Cut { task, source, .. } => Some(on_cut(*task, source)),
+        Error::Unmade { source, .. } => Some(on_unmade(source)),
         Error::Moved { .. } => Some("try again".to_owned()),
         Error::PathNotText { .. } => Some("give it a name in UTF-8".to_owned()),
         Error::Several(_) => Some("name the one that is to go on: nisse resume <TASK>".to_owned()),
@@ -72,13 +74,43 @@ pub fn advice(error: &Error) -> Option<String> {
     }
 }
 
-/// A path as a shell takes it.
-fn quoted(path: &str) -> String {
+/// A word as a shell takes it.
+pub(super) fn quoted(path: &str) -> String {
     let plain = |one: char| one.is_ascii_alphanumeric() || "/._-+@%:,".contains(one);
     if path.chars().all(plain) { path.to_owned() } else { format!("'{}'", path.replace('\'', r"'\''")) }
 }
 
-/// The task is as it was: what is to be mended, and how it goes on.
+/// What makes room for the first request.
+fn on_window(found: &TooSmall) -> String {
+    let TooSmall { alias, ceiling, .. } = found;
+    let larger = format!(
+        "name a model with a larger window, or declare max_input_tokens under [models.{alias:?}] if its own is larger"
+    );
+    match ceiling {
+        Some(ceiling) => {
+            format!("lower the output ceiling, NISSE_MAX_OUTPUT_TOKENS={ceiling} (max_output_tokens); or {larger}")
+        }
+        None => larger,
+    }
+}
+
+/// The task has ended before it began.
+fn on_unmade(error: &agent::Error) -> String {
+    let mend = match error {
+        agent::Error::Unmade { source, .. } => on_repo(source),
+        agent::Error::Log(_)
+        | agent::Error::Repo(_)
+        | agent::Error::Globs(_)
+        | agent::Error::Host(_)
+        | agent::Error::Upstream { .. }
+        | agent::Error::Setup { .. }
+        | agent::Error::Bug(_) => None,
+    };
+    let mend = mend.unwrap_or("see to that place, or name another with worktree.dir or --state-dir");
+    format!("{mend}; then delegate it again")
+}
+
+/// The task is as it was: what is to be mended, how it goes on, and how it ends where that cannot be mended.
 fn on_cut(task: TaskId, error: &agent::Error) -> String {
     let mend = match error {
         agent::Error::Log(error) => Some(on_log(error)),
@@ -87,10 +119,22 @@ fn on_cut(task: TaskId, error: &agent::Error) -> String {
         agent::Error::Host(_) => None,
         agent::Error::Upstream { trouble, .. } => Some(on_trouble(*trouble)),
         agent::Error::Setup { .. } => Some("mend it or what it needs"),
+        agent::Error::Unmade { source, .. } => on_repo(source),
         agent::Error::Bug(_) => Some("please report this"),
     };
+    // what is wrong there may never be mended
+    let or = match error {
+        agent::Error::Repo(_) | agent::Error::Host(_) | agent::Error::Setup { .. } => {
+            format!(", or give it up: nisse drop {task}")
+        }
+        agent::Error::Log(_)
+        | agent::Error::Globs(_)
+        | agent::Error::Upstream { .. }
+        | agent::Error::Unmade { .. }
+        | agent::Error::Bug(_) => String::new(),
+    };
     let mend = mend.map_or_else(String::new, |mend| format!("{mend}; "));
-    format!("{mend}nothing is lost: nisse resume {task}")
+    format!("{mend}nothing is lost: nisse resume {task}{or}")
 }
 
 fn on_log(error: &log::Error) -> &'static str {

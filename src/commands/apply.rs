@@ -163,6 +163,7 @@ fn plain(task: TaskId, error: agent::Error) -> Error {
         | agent::Error::Host(_)
         | agent::Error::Upstream { .. }
         | agent::Error::Setup { .. }
+        | agent::Error::Unmade { .. }
         | agent::Error::Bug(_)) => Error::Cut { task, source: Box::new(other), offered: None },
     }
 }

@@ -11,7 +11,7 @@ use super::{
     settings::{Fallback, History},
 };
 use crate::{
-    agent::roles,
+    agent::{first_request, roles},
     domain::{checkout::Isolation, event::TaskStarted, id::TaskId, model::PinnedModel, role::Role},
     log::{Journal, Subscriber},
     repo::{self, Checkout},
@@ -104,6 +104,12 @@ pub(super) fn begin(
     };
     if started.isolation == Isolation::InPlace {
         opened.for_task(checkout, &started)?.refuse_in_place()?;
+    }
+    let TaskStarted { role, wording, model, brief, checks, .. } = &started;
+    // as the worktree will be, or nearly
+    let workspace = || repo::workspace::describe(checkout.root()).text;
+    if let Some(found) = first_request::too_small(role, wording, model, brief, checks, workspace) {
+        return Err(Error::Window(found));
     }
     Ok(Journal::begin(opened.log()?, opened.clock(), id, started, subscribers)?)
 }

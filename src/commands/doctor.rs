@@ -116,7 +116,7 @@ pub async fn doctor(environment: &Environment, flags: &Flags, directory: &Path, 
             checks.insert(0, Check::good("settings", described(&settings)));
             storage::look(&settings.state_dir.value, &mut checks);
             leftovers = remains::look(&settings, environment, flags, directory, fix, &mut checks).await;
-            connect(&settings, environment, &mut checks).await;
+            connect(&settings, environment, root.as_deref(), &mut checks).await;
             settings.shown().into_iter().map(Setting::from).collect()
         }
         Err(error) => {
@@ -197,7 +197,7 @@ fn repository(environment: &Environment, directory: &Path, checks: &mut Vec<Chec
 }
 
 /// The proxy, and behind it the models.
-async fn connect(settings: &Settings, environment: &Environment, checks: &mut Vec<Check>) {
+async fn connect(settings: &Settings, environment: &Environment, root: Option<&Path>, checks: &mut Vec<Check>) {
     if settings.checks().is_err() {
         let (found, advice) = ("checks that the repository names will not run", "read them, then give --trust-project");
         checks.push(Check::new("checks", Verdict::Warning, found, advice));
@@ -216,7 +216,7 @@ async fn connect(settings: &Settings, environment: &Environment, checks: &mut Ve
             for note in &catalog.notes {
                 checks.push(Check::new("proxy", Verdict::Warning, note, "see the proxy's log"));
             }
-            models::look(&catalog, settings, checks);
+            models::look(&catalog, settings, root, checks);
         }
         Err(error) => {
             let verdict = match &error {
@@ -228,6 +228,8 @@ async fn connect(settings: &Settings, environment: &Environment, checks: &mut Ve
                 | Error::Applying { .. }
                 | Error::Roles(_)
                 | Error::Unpriced { .. }
+                | Error::Window(_)
+                | Error::Unmade { .. }
                 | Error::BranchTaken { .. }
                 | Error::BranchName { .. }
                 | Error::WorktreeInside { .. }

@@ -5,7 +5,7 @@
 use std::path::PathBuf;
 
 use super::{brief, proxy::BadRole, settings};
-use crate::{adapters::litellm, agent, domain::id::TaskId, log, ports::llm, repo};
+use crate::{adapters::litellm, agent, agent::first_request::TooSmall, domain::id::TaskId, log, ports::llm, repo};
 
 /// Why a use case could not be carried out.
 #[derive(Debug, thiserror::Error)]
@@ -39,6 +39,9 @@ pub enum Error {
         /// The model.
         alias: String,
     },
+    /// A window that does not hold the first request.
+    #[error("{}", too_small(.0))]
+    Window(TooSmall),
     /// The repository.
     #[error(transparent)]
     Repo(#[from] repo::Error),
@@ -104,6 +107,14 @@ pub enum Error {
         source: Box<agent::Error>,
         /// What the key may use, where the proxy refused a model.
         offered: Option<String>,
+    },
+    /// No worktree could be made, and none will be: the task has ended before anything of it was begun.
+    #[error("{source}; task {task} has ended, and nothing of it was begun")]
+    Unmade {
+        /// The task.
+        task: TaskId,
+        /// Why.
+        source: Box<agent::Error>,
     },
     /// The checkout was there a moment ago.
     #[error("{} changed while nisse looked at it", .path.display())]
@@ -199,4 +210,13 @@ pub enum Error {
     /// Something that cannot be: a bug of ours.
     #[error("{0}")]
     Bug(&'static str),
+}
+
+/// A window that does not hold the first request, in a sentence.
+fn too_small(found: &TooSmall) -> String {
+    let TooSmall { alias, window, max_output, tokens, budget, .. } = found;
+    format!(
+        "the window of {alias:?} is too small for the first request: that has about {tokens} tokens, and of {window} \
+         {budget} are left for input, {max_output} kept for output"
+    )
 }

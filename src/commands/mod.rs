@@ -2,6 +2,7 @@
 
 mod advice;
 pub mod apply;
+mod begin_again;
 pub mod brief;
 pub mod delegate;
 pub mod demo;

@@ -5,6 +5,7 @@ use std::{path::Path, time::Duration};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::begin_again;
 use crate::{
     domain::{
         checkout::Base,
@@ -77,6 +78,9 @@ pub struct TaskResult {
     pub answers: Vec<&'static str>,
     /// What the person should know.
     pub notices: Vec<String>,
+    /// The command that goes on with the work of a capped task.
+    #[serde(skip)]
+    pub begin_again: Option<String>,
 }
 
 /// Counts of a diff.
@@ -140,6 +144,11 @@ impl TaskResult {
         };
         let discard = discard_status(task);
         let stands = ready.is_some() && discard != Some(Status::Settled);
+        let worked = diff.as_ref().is_some_and(|diff| !diff.files.is_empty()) && discard == Some(Status::Settled);
+        let begin_again = match outcome {
+            Outcome::Ended { end: End::Capped(cap), .. } => Some(begin_again::command(task, *cap, worked)),
+            Outcome::Ended { .. } | Outcome::Paused { .. } => None,
+        };
         let Base { commit, branch, .. } = &started.base;
         let usage = task.spend.usage;
         Ok(Self {
@@ -188,6 +197,7 @@ impl TaskResult {
             checks: checks(task),
             answers: if task.asks_about_files() { vec!["rollback", "keep", "drop"] } else { Vec::new() },
             notices: with_found(notices(task, outcome, discard), task, checkout),
+            begin_again,
         })
     }
 }
@@ -326,6 +336,7 @@ fn who_answered(task: &Task) -> Vec<String> {
             asked.alias
         ));
     }
+    notices.extend(task.cut_prompts().map(|told| told.to_string()));
     let uncounted = task.turns.iter().filter(|turn| turn.reply.usage.is_none()).count();
     if uncounted > 0 {
         notices.push(format!(

@@ -8,6 +8,7 @@ use super::{Error, open::Opened, owned::owned, result::TaskResult};
 use crate::{
     adapters::host::{self, Local},
     agent::{
+        self,
         context::View,
         env::{Env, Live, Stop},
         mask::Mask,
@@ -59,10 +60,9 @@ pub async fn run(
         live: watch.live,
     };
     let task = journal.task().id;
-    let outcome = turn::run(&mut journal, &mut env).await.map_err(|source| Error::Cut {
-        task,
-        source: Box::new(source),
-        offered: None,
+    let outcome = turn::run(&mut journal, &mut env).await.map_err(|source| match source {
+        source @ agent::Error::Unmade { .. } => Error::Unmade { task, source: Box::new(source) },
+        source => Error::Cut { task, source: Box::new(source), offered: None },
     })?;
     TaskResult::new(journal.task(), &outcome, checkout)
 }

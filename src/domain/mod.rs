@@ -21,6 +21,7 @@ pub mod next;
 pub mod outcome;
 pub mod phase;
 pub mod reasoning;
+pub mod repetition;
 pub mod repository;
 pub mod role;
 pub mod task;

@@ -11,6 +11,7 @@ use super::{
     intent::{IntentKind, Status},
     message::Stop,
     outcome::{End, Outcome, Pause, one_line},
+    repetition,
     task::Task,
     upstream::Reaction,
     window::STRONGER_EVICTIONS,
@@ -212,7 +213,8 @@ fn between_turns(task: &Task, now: Now) -> Step {
         return paused(
             Pause::Gated,
             &format!(
-                "the request did not fit the window of {alias}, {times} times, each smaller than the one before: {message}"
+                "the request did not fit the window of {alias}, {times} times, each smaller than the one before: {message}; {}",
+                task.room_for_window()
             ),
         );
     }
@@ -276,10 +278,14 @@ fn failure(task: &Task) -> Option<String> {
 /// What may be wrong where a model makes no calls, as far as its replies tell.
 fn why_none(task: &Task) -> String {
     let bad = task.turns.iter().rev().take(task.bad_replies as usize);
-    let (mut written, mut cut) = (0, 0);
+    let (mut written, mut endless, mut cut) = (0, 0, 0);
     for turn in bad {
         written += u32::from(written_call(&turn.reply.text(), &task.started.role.tools));
-        cut += u32::from(turn.reply.stop == Stop::Truncated);
+        match turn.reply.stop {
+            Stop::Truncated if repetition::ends_repeating(&turn.reply) => endless += 1,
+            Stop::Truncated => cut += 1,
+            Stop::Calls | Stop::End | Stop::Declined(_) => {}
+        }
     }
     let model = &task.started.model;
     if written > 0 {
@@ -289,6 +295,9 @@ fn why_none(task: &Task) -> String {
              template has tools)",
             model.alias
         );
+    }
+    if endless > 0 {
+        return format!("; {endless} of them repeated the same over and over, and were stopped");
     }
     if cut > 0 {
         return format!(

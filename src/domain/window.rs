@@ -1,5 +1,7 @@
 //! The window: how much input a request may hold, and how many tokens an estimate stands for.
 
+use std::fmt;
+
 use super::{
     event::ToolResult,
     model::PinnedModel,
@@ -13,6 +15,8 @@ pub const KEEP_RECENT_TURNS: u32 = 6;
 pub const STRONGER_EVICTIONS: u32 = 2;
 /// The least safety margin, in tokens.
 const LEAST_MARGIN: u64 = 1024;
+/// An input that is counted with less than one part in so many of its estimate is not the one that was sent.
+const FAR_BELOW: u64 = 3;
 /// Replies whose usage tells how far estimates are off.
 const CALIBRATED_BY: usize = 3;
 
@@ -65,6 +69,63 @@ impl Turn {
         let call = self.reply.calls().find(|call| call.id == result.call)?;
         let stub = wording.stub(call, result.content.len());
         (stub.len() < result.content.len()).then_some(stub)
+    }
+}
+
+/// A server that counts far fewer tokens of input than it is sent.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct CutPrompts {
+    /// The alias that it answers for.
+    pub alias: String,
+    /// In how many replies.
+    pub replies: usize,
+    /// The turn of the last of them.
+    pub turn: u32,
+    /// What it counted in the last of them.
+    pub counted: u64,
+    /// What was sent then, by estimate.
+    pub sent: u64,
+}
+
+impl fmt::Display for CutPrompts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { alias, replies, counted, sent, .. } = self;
+        write!(
+            f,
+            "the server behind {alias} counted {counted} tokens of input where about {sent} were sent, and as few in \
+             {replies} replies: it cuts prompts off, or drops the tools; give it a larger context (llama.cpp: -c, Ollama: \
+             num_ctx), or a template with tools"
+        )
+    }
+}
+
+impl Task {
+    /// What tells that the server cuts prompts or drops the tools: seen twice, since once may be a miscount.
+    #[must_use]
+    pub fn cut_prompts(&self) -> Option<CutPrompts> {
+        let few = |turn: &&Turn| {
+            let counted = turn.reply.usage.filter(|_| turn.reply.fallback().is_none());
+            counted.is_some_and(|usage| usage.input.saturating_mul(FAR_BELOW) < turn.estimated_input)
+        };
+        let replies = self.turns.iter().filter(few).count();
+        let last = self.turns.iter().rfind(few).filter(|_| replies >= 2)?;
+        Some(CutPrompts {
+            alias: self.started.model.alias.clone(),
+            replies,
+            turn: last.number,
+            counted: last.reply.usage.map_or(0, |usage| usage.input),
+            sent: last.estimated_input,
+        })
+    }
+
+    /// What would help where the window is full. The task's own model is fixed, so that settings alone change nothing.
+    #[must_use]
+    pub fn room_for_window(&self) -> String {
+        let id = self.id;
+        format!(
+            "what helps: a larger context of its server, or `nisse drop {id}` and from its commits on, `nisse delegate \
+             --base refs/nisse/discarded/{id}` with a lower output ceiling (NISSE_MAX_OUTPUT_TOKENS) or another model"
+        )
     }
 }
 

@@ -24,7 +24,7 @@ use std::path::PathBuf;
 
 pub use codec::{decode, encode};
 pub use journal::{Journal, Subscriber};
-pub use open::{Access, is_network_file_system};
+pub use open::{Access, is_network_file_system, stuck_wal};
 
 use crate::domain::{fold::Illegal, id::TaskId};
 

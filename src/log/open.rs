@@ -17,6 +17,17 @@ use super::{Error, Log, SCHEMA, schema};
 /// (<https://sqlite.org/wal.html#walresetbug>).
 const OLDEST_LIBRARY: i32 = 3_051_003;
 
+/// Bytes of the write-ahead log that are kept when it begins anew.
+const WAL_KEPT: u64 = 16 << 20;
+/// From so many bytes on a write-ahead log is one that somebody keeps from being brought into the database.
+const WAL_STUCK: u64 = 64 << 20;
+
+/// The size of a state directory's write-ahead log in bytes, where that is more than nisse by itself lets it grow to.
+#[must_use]
+pub fn stuck_wal(state_dir: &Path) -> Option<u64> {
+    state_dir.join("nisse.db-wal").metadata().ok().map(|found| found.len()).filter(|size| *size >= WAL_STUCK)
+}
+
 /// What the log is opened for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Access {
@@ -130,6 +141,8 @@ fn prepare(connection: &mut Connection, state_dir: &Path, path: &Path) -> Result
         .query_row(&format!("PRAGMA journal_mode = {mode}"), [], |_| Ok(()))
         .map_err(database("setting up the log"))?;
     pragma("synchronous", synchronous)?;
+    // what a long reader let it grow to is given back when the log is next brought into the database
+    pragma("journal_size_limit", &WAL_KEPT.to_string())?;
     schema::bring_up_to_date(connection).map_err(database("making or migrating the tables"))?;
     Ok(network.then(|| {
         format!(

@@ -269,6 +269,46 @@ pub enum Error {
     },
 }
 
+impl Error {
+    /// Whether it comes again however often the same is tried, until somebody sees to it. What a wait, another program's end
+    /// or free space on a disk mends does not last.
+    #[must_use]
+    pub fn lasts(&self) -> bool {
+        match self {
+            Self::Io { source, .. } => !matches!(
+                source.kind(),
+                io::ErrorKind::StorageFull
+                    | io::ErrorKind::QuotaExceeded
+                    | io::ErrorKind::Interrupted
+                    | io::ErrorKind::OutOfMemory
+            ),
+            Self::Git { stderr, .. } => !["No space left", "quota exceeded", ".lock'", "failed to read"]
+                .iter()
+                .any(|words| stderr.contains(words)),
+            Self::Foreign { .. } | Self::Replaced { .. } => true,
+            Self::NotARepository { .. }
+            | Self::NoDirectory { .. }
+            | Self::Refused { .. }
+            | Self::Unclean { .. }
+            | Self::NoGit { .. }
+            | Self::OldGit { .. }
+            | Self::TimedOut { .. }
+            | Self::Unreadable { .. }
+            | Self::Read { .. }
+            | Self::NoSuchCommit { .. }
+            | Self::Unsteady { .. }
+            | Self::Locked { .. }
+            | Self::HeadMoved { .. }
+            | Self::BranchMoved { .. }
+            | Self::Conflicts { .. }
+            | Self::Between { .. }
+            | Self::NotForward { .. }
+            | Self::NotCommitted { .. }
+            | Self::TreesDiffer { .. } => false,
+        }
+    }
+}
+
 /// Conflicts in words, twenty at most.
 fn listed(conflicts: &[Conflict]) -> String {
     let named: Vec<_> = conflicts.iter().take(20).map(|one| format!("{} ({})", one.path, one.why)).collect();

@@ -15,8 +15,9 @@ pub(super) fn remove_file(path: &Path) -> Result<(), Error> {
 /// Removes a directory with all that is in it, also in directories that a tool made read-only, or what stands in its
 /// place; links are not followed.
 pub(super) fn remove_tree(path: &Path) -> Result<(), Error> {
+    // below a file there is nothing either
     let gone = |result: std::io::Result<()>| match result {
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(()),
         other => other,
     };
     if path.symlink_metadata().is_ok_and(|found| !found.is_dir()) {

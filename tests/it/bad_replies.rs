@@ -70,3 +70,30 @@ fn a_nudge_never_changes_what_was_sent_before() {
         assert!(outcome == "capped" || outcome == "failed", "{}", run.report());
     }
 }
+
+#[test]
+fn off_a_terminal_the_line_of_a_turn_says_what_came_and_what_the_model_was_told() {
+    let steps = vec![
+        Step::text("First I look at\nthe file."),
+        Step::call("execute_python", json!({"code": "1"})),
+        Step::call("write_file", json!({"path": "b.txt", "content": "b\n"})),
+        Step::empty(),
+        Step::empty().thinking("I should hand back.", "sig=="),
+        Step::hand_back(),
+    ];
+    let env = TestEnvironment::new(Wire::Chat, steps);
+    let run = env.delegate(&[], "Make b.txt.");
+    run.ends(0, "handback");
+    let lines: Vec<&str> = run.stderr.lines().filter(|line| line.starts_with("turn ")).collect();
+    for (line, parts) in lines.iter().zip([
+        &["no call, but text: \"First I look at\"", "told: Your last reply called no tool"][..],
+        &["execute_python", "told: Call one tool now, for example read_file"],
+        &["write_file b.txt"],
+        &["no call, an empty reply", "told: "],
+        &["no call, only reasoning", "told: "],
+        &["hand_back what was asked"],
+    ]) {
+        assert!(parts.iter().all(|part| line.contains(part)), "{parts:?}: {line}");
+    }
+    assert!(!lines[2].contains("told"), "{}", lines[2]);
+}

@@ -5,7 +5,7 @@ use std::time::Duration;
 use rustix::process::Signal;
 use serde_json::json;
 
-use crate::support::{Finish, Script, Step, TestEnvironment, Wire, wait_until};
+use crate::support::{Asked, Finish, Run, Script, Step, TestEnvironment, Wire, wait_until};
 
 /// Writes another file in each turn, for ever.
 fn busy() -> Script {
@@ -26,6 +26,53 @@ fn a_cap_of_n_turns_allows_n_replies() {
         let kept = format!("refs/nisse/discarded/{}", result["task"].as_str().unwrap());
         assert!(env.checkout.file_at(&kept, "f2.txt").is_some(), "the last turn's work is not kept");
     }
+}
+
+/// The last line of what a person is told, which holds a command, run by a shell.
+fn as_told(env: &TestEnvironment, stderr: &str) -> Run {
+    let told =
+        stderr.lines().find_map(|line| line.split_once(": nisse ").filter(|(before, _)| before.contains("go on")));
+    let (_, command) = told.unwrap_or_else(|| panic!("no command is told: {stderr}"));
+    let line = format!("\"$0\" {command} --json");
+    env.run_program("sh", &["-c", &line, env!("CARGO_BIN_EXE_nisse")])
+}
+
+#[test]
+fn the_command_that_goes_on_with_a_capped_task_works() {
+    for wire in Wire::BOTH {
+        let script = Script::by_content(|asked: &Asked| match (asked.replies(), asked.raw.contains("half.txt")) {
+            (0, false) => Step::call("write_file", json!({"path": "half.txt", "content": "half\n"})),
+            (0, true) => Step::call("write_file", json!({"path": "whole.txt", "content": "whole\n"})),
+            (1, false) => Step::call("list_files", json!({})),
+            _ => Step::hand_back(),
+        });
+        let env = TestEnvironment::new(wire, script);
+        env.checkout.write("mine.txt", "unfinished\n");
+        let brief = "Don't stop; make two $FILES.";
+        let run = env.delegate(&["--max-turns", "1", "--check", "test -e 'ha'lf.txt"], brief);
+        run.ends(4, "capped");
+        let again = as_told(&env, &run.stderr);
+        let result = again.ends(0, "handback");
+        assert_eq!(result["check"]["command"], "test -e 'ha'lf.txt", "{}", again.report());
+        assert!(env.server.requests().last().unwrap().raw.contains(brief));
+        for file in ["half.txt", "whole.txt"] {
+            assert!(env.on_branch(&result, file).is_some(), "{file}");
+        }
+        env.assert_checkout_unchanged();
+        // and what both have made comes home, the first part as it is told
+        let first = run.stderr.lines().find_map(|line| line.split_once("for the part of this one: nisse ")).unwrap().1;
+        let line = format!("\"$0\" {first}");
+        env.run_program("sh", &["-c", &line, env!("CARGO_BIN_EXE_nisse")]).exits(0);
+        env.run(&["apply", "--json", result["task"].as_str().unwrap()]).exits(0);
+        let made: Vec<_> = env.changed_paths().into_iter().filter(|path| !path.starts_with(".git")).collect();
+        assert_eq!(made, ["half.txt", "whole.txt"]);
+    }
+    // where nothing was made, it begins where the first began
+    let env = TestEnvironment::new(Wire::Chat, busy());
+    let run = env.delegate(&["--max-tokens", "50"], "Write.");
+    run.ends(4, "capped");
+    let command = "with a larger cap: nisse delegate --max-tokens 100 Write.";
+    assert!(run.stderr.contains(command), "{}", run.report());
 }
 
 #[test]

@@ -5,6 +5,7 @@
 
 mod apply;
 mod bad_replies;
+mod bad_states;
 mod branch_contents;
 mod budget;
 mod calls;
@@ -37,6 +38,7 @@ mod links_above;
 mod locks;
 mod logs;
 mod loop_walk;
+mod no_worktree;
 mod output;
 mod own_git;
 mod packing;
@@ -48,6 +50,7 @@ mod proxy;
 mod reasoning;
 mod recordings;
 mod recovery;
+mod repeats;
 mod repo;
 mod resume;
 mod same_second;

@@ -122,14 +122,105 @@ fn an_overflow_that_no_eviction_ends_waits_for_a_person_and_can_go_on() {
     }
 }
 
+/// Nothing is pending, and nobody was asked.
+fn nothing_begun(env: &TestEnvironment) {
+    assert!(env.server.requests().is_empty());
+    assert!(env.run(&["resume", "--json"]).exits(0).stderr.contains("nothing is pending"));
+    assert_eq!(env.checkout.git(&["for-each-ref", "--format=%(refname)"]), "refs/heads/main");
+}
+
 #[test]
-fn nothing_is_sent_that_the_window_cannot_hold() {
+fn a_window_too_small_for_the_first_request_is_found_before_the_task_begins() {
     for wire in Wire::BOTH {
-        let env = environment(wire, Script::by_content(reader(1)), 1);
-        env.configure(&windows(3_000));
+        let env = environment(wire, Script::by_content(reader(0)), 1);
+        env.configure(&windows(4_000));
+        let run = env.delegate(&[], "Make b.txt.");
+        let error = run.exits(2).json().pop().unwrap()["error"].clone();
+        assert_eq!(error["kind"], "window_too_small", "{error}");
+        assert!(error["message"].as_str().unwrap().contains("of 4000"), "{error}");
+        nothing_begun(&env);
+        let doctor = env.run(&["doctor"]);
+        let hint = error["hint"].as_str().unwrap().to_owned();
+        assert!(doctor.exits(2).stdout.contains("too small for the first request"), "{}", doctor.report());
+        // what is said to help does
+        let ceiling = hint.split("NISSE_MAX_OUTPUT_TOKENS=").nth(1).unwrap().split(' ').next().unwrap().to_owned();
+        env.set("NISSE_MAX_OUTPUT_TOKENS", &ceiling);
+        env.run(&["doctor"]).exits(0);
+        env.delegate(&[], "Make b.txt.").ends(0, "handback");
+    }
+}
+
+#[test]
+fn a_window_that_no_ceiling_makes_large_enough_is_told_as_that() {
+    let env = environment(Wire::Chat, Script::by_content(reader(1)), 1);
+    env.configure(&windows(3_000));
+    let error = env.delegate(&[], "Read it.").exits(2).json().pop().unwrap()["error"].clone();
+    let hint = error["hint"].as_str().unwrap();
+    assert!(hint.contains("larger window") && !hint.contains("NISSE_MAX_OUTPUT_TOKENS"), "{hint}");
+    nothing_begun(&env);
+    // a long brief counts too, and so does a long description of the repository
+    let env = environment(Wire::Chat, Script::by_content(reader(0)), 1);
+    env.configure(&windows(9_000));
+    env.delegate(&[], &"Make b.txt. ".repeat(2000)).exits(2);
+    env.person(|checkout| {
+        checkout.write("AGENTS.md", "Use tabs.\n".repeat(600)).write("CLAUDE.md", "No.\n".repeat(3000));
+    });
+    env.delegate(&[], "Make b.txt.").exits(2);
+    nothing_begun(&env);
+    env.configure(&windows(32_000));
+    env.delegate(&[], "Make b.txt.").ends(0, "handback");
+}
+
+#[test]
+fn nothing_is_sent_that_the_window_cannot_hold_and_what_helps_is_named() {
+    for wire in Wire::BOTH {
+        let script = Script::by_content(|asked: &Asked| match (asked.replies(), asked.raw.contains("Go on")) {
+            (0, false) => Step::call("write_file", json!({"path": "b.txt", "content": "b\n"})),
+            (1, false) => Step::call("read_file", json!({"path": "f0.txt"})),
+            (0, true) => Step::call("write_file", json!({"path": "c.txt", "content": "c\n"})),
+            _ => Step::hand_back(),
+        });
+        let env = environment(wire, script, 1);
+        env.configure(&windows(4_000)).set("NISSE_MAX_OUTPUT_TOKENS", "500");
         let run = env.delegate(&[], "Read it.");
-        let cause = run.ends(6, "gated")["cause"].to_string();
-        assert!(cause.contains("window") && cause.contains("3000"), "{cause}");
-        assert!(env.server.requests().is_empty());
+        let result = run.ends(6, "gated");
+        let cause = result["cause"].as_str().unwrap();
+        assert!(cause.contains("window") && cause.contains("4000"), "{cause}");
+        assert_eq!(env.server.requests().len(), 2);
+        // as it is said
+        let task = result["task"].as_str().unwrap();
+        let base = format!("refs/nisse/discarded/{task}");
+        assert!(cause.contains(&format!("nisse drop {task}")) && cause.contains(&format!("--base {base}")), "{cause}");
+        env.run(&["drop", "--json", task]).ends(0, "dropped");
+        env.configure(&windows(32_000));
+        let result = env.delegate(&["--base", &base], "Go on.").ends(0, "handback");
+        assert_eq!(env.on_branch(&result, "b.txt").unwrap(), b"b\n");
+        assert_eq!(env.on_branch(&result, "c.txt").unwrap(), b"c\n");
+    }
+}
+
+#[test]
+fn a_server_that_counts_far_less_than_it_is_sent_is_told_of_once() {
+    for wire in Wire::BOTH {
+        let write = |n: usize| Step::call("write_file", json!({"path": format!("w{n}.txt"), "content": "x\n"}));
+        let rests = Step::error(429, &[("retry-after", "86400")], "throttling_error", "Rate limit exceeded.");
+        let steps = vec![
+            write(0).usage(512, 20),
+            write(1).usage(2000, 20),
+            write(2).usage(512, 20),
+            rests,
+            write(3).usage(512, 20),
+            Step::hand_back().usage(512, 20),
+        ];
+        let env = environment(wire, steps.into(), 0);
+        let words = "it cuts prompts off, or drops the tools";
+        let first = env.delegate(&[], "Make files.");
+        first.ends(5, "interrupted");
+        let noted = |text: &str| text.lines().filter(|line| line.starts_with("note: ") && line.contains(words)).count();
+        assert_eq!(noted(&first.stderr), 1, "{}", first.report());
+        let second = env.run(&["resume", "--json"]);
+        let result = second.ends(0, "handback");
+        assert_eq!(noted(&second.stderr), 0, "{}", second.report());
+        assert!(result["notices"].to_string().contains(words), "{result}");
     }
 }

@@ -23,6 +23,7 @@ mod connect;
 mod conversation;
 mod error;
 mod json;
+mod lookout;
 pub mod messages;
 mod overrides;
 mod stream;

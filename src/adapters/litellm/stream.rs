@@ -41,6 +41,8 @@ pub(super) enum Progress {
     Content,
     /// The mark that the reply is whole.
     Whole,
+    /// It repeats itself without end: what has come is all that is taken.
+    Endless,
 }
 
 /// A reply being put together from a route's events.
@@ -51,7 +53,7 @@ pub(super) trait Assembly {
     fn whole(&mut self, text: &str, deltas: &Deltas) -> Result<(), Error>;
     /// Tokens known so far, for a reply that will not become whole; output counted at least by what came.
     fn usage_so_far(&self) -> Option<Usage>;
-    /// The reply, if it is whole.
+    /// The reply, if it is whole, or was stopped.
     fn finish(self) -> Result<Reply, Error>;
 }
 
@@ -161,6 +163,8 @@ where
                 deadline = Instant::now() + limit;
             }
             Ok(Progress::Whole) => break,
+            // dropping the body ends the request
+            Ok(Progress::Endless) => return Ok(()),
             Err(error) => return Err(after(content, error)),
         }
     }

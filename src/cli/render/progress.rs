@@ -18,6 +18,7 @@ use crate::{
     domain::{
         event::{Event, EventKind},
         id::TaskId,
+        message::{Part, Reply},
         task::Task,
     },
     log::Subscriber,
@@ -174,6 +175,11 @@ impl Progress {
             self.flush(&mut state);
         }
         let mut lines = if self.manner.verbose { story::lines(event) } else { told(event) };
+        if let EventKind::ReplyReceived { turn, .. } = &event.kind {
+            // with the second such reply, and so once a task
+            let found = task.cut_prompts().filter(|found| found.replies == 2 && found.turn == *turn);
+            lines.extend(found.map(|found| format!("note: {found}")));
+        }
         lines = if self.live {
             // output is quoted, a line is a line
             let quoted = |line: &str| line.starts_with("  │ ").then(|| vec![live::cut(&screened(line), width())]);
@@ -260,9 +266,26 @@ fn told(event: &Event) -> Vec<String> {
 /// A turn in one line: what was spent by then, and what was called.
 fn turn(task: &Task, number: u32) -> String {
     let turn = task.turns.iter().find(|turn| turn.number == number);
-    let calls = turn.map_or_else(Vec::new, |turn| turn.reply.calls().map(shown_call).collect());
-    let calls = if calls.is_empty() { "no call".to_owned() } else { first_line(&calls.join("; "), 100) };
-    format!("turn {number}/{}  {}  {calls}", task.started.caps.turns, spent(task, grouped))
+    let done = turn.map_or_else(String::new, |turn| {
+        let calls: Vec<_> = turn.reply.calls().map(shown_call).collect();
+        let mut done = if calls.is_empty() { no_call(&turn.reply) } else { first_line(&calls.join("; "), 100) };
+        for told in &turn.nudges {
+            done = format!("{done}; told: {}", first_line(told, 80));
+        }
+        done
+    });
+    format!("turn {number}/{}  {}  {done}", task.started.caps.turns, spent(task, grouped))
+}
+
+/// What a reply without a call was.
+fn no_call(reply: &Reply) -> String {
+    let text = reply.text();
+    let begins = text.trim_start();
+    if !begins.is_empty() {
+        return format!("no call, but text: {:?}", first_line(begins, 60));
+    }
+    let reasoned = reply.parts.iter().any(|part| matches!(part, Part::Reasoning(_)));
+    if reasoned { "no call, only reasoning".to_owned() } else { "no call, an empty reply".to_owned() }
 }
 
 /// A model's text without what could move the cursor or colour the screen.

@@ -171,9 +171,24 @@ fn way_on(result: &TaskResult) -> Vec<(&'static str, String)> {
         "gated" => {
             vec![("look", format!("{}, and nisse log {task}", place())), ("go on", format!("nisse resume {task}"))]
         }
-        _ if result.diffstat.is_some() => {
-            vec![("look", format!("nisse log {task} --diff")), ("story", format!("nisse log {task}"))]
+        _ => {
+            let changed = result.discarded_ref.is_some() && !result.artifacts.is_empty();
+            let mut way = Vec::new();
+            if changed {
+                way.push(("look", format!("nisse log {task} --diff")));
+            }
+            way.push(("story", format!("nisse log {task}")));
+            if let Some(command) = &result.begin_again {
+                way.push(("go on", format!("with a larger cap: {command}")));
+                if changed {
+                    way.push((
+                        "",
+                        "it begins with the files of this task, and `nisse apply` will bring its own".to_owned(),
+                    ));
+                    way.push(("", format!("part; for the part of this one: nisse log {task} --diff | git apply")));
+                }
+            }
+            way
         }
-        _ => vec![("story", format!("nisse log {task}"))],
     }
 }

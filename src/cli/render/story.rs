@@ -12,6 +12,7 @@ use crate::{
         intent::{IntentKind, Way},
         message::{Call, Part, Reply, Stop},
         outcome::{End, Pause},
+        repetition,
     },
 };
 
@@ -165,6 +166,9 @@ pub fn lines(event: &Event) -> Vec<String> {
 #[must_use]
 pub fn remarks(reply: &Reply) -> Vec<String> {
     let mut lines = match &reply.stop {
+        Stop::Truncated if repetition::ends_repeating(reply) => {
+            vec!["the reply repeated the same over and over, and was stopped".to_owned()]
+        }
         Stop::Truncated => vec!["the reply was cut off by its output limit".to_owned()],
         Stop::Declined(text) => vec![format!("the model declined: {}", first_line(text, 200))],
         Stop::Calls | Stop::End => Vec::new(),

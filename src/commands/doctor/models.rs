@@ -1,8 +1,11 @@
 //! The roles that a delegation needs, and what is declared of their models.
 
+use std::path::Path;
+
 use super::{Check, Verdict};
 use crate::{
     adapters::litellm::Catalog,
+    agent::{first_request, roles},
     commands::{
         Error,
         proxy::{self, BadRole},
@@ -13,13 +16,15 @@ use crate::{
         reasoning::Reasoning,
         role::RoleName,
     },
+    repo::workspace,
 };
 
 /// The roles that a command of this nisse needs.
 const NEEDED: [RoleName; 1] = [RoleName::Delegate];
 
-/// Looks at every role that is needed, and at those that are set though nothing needs them yet.
-pub(super) fn look(catalog: &Catalog, settings: &Settings, checks: &mut Vec<Check>) {
+/// Looks at every role that is needed, and at those that are set though nothing needs them yet. `root` is where a run
+/// would start, if that is known.
+pub(super) fn look(catalog: &Catalog, settings: &Settings, root: Option<&Path>, checks: &mut Vec<Check>) {
     for role in RoleName::ALL {
         let needed = NEEDED.contains(&role);
         if !needed && !settings.roles.contains_key(&role) {
@@ -27,7 +32,10 @@ pub(super) fn look(catalog: &Catalog, settings: &Settings, checks: &mut Vec<Chec
         }
         match proxy::pin(catalog, settings, role) {
             Ok(model) => {
-                checks.push(Check::good(role.as_str(), described(&model)));
+                checks.push(match too_small(role, &model, root) {
+                    Some(error) => super::bad(role.as_str(), Verdict::BadConfiguration, &error),
+                    None => Check::good(role.as_str(), described(&model)),
+                });
                 declared(role, &model, catalog, settings, checks);
             }
             Err(bad) => {
@@ -44,6 +52,16 @@ pub(super) fn look(catalog: &Catalog, settings: &Settings, checks: &mut Vec<Chec
     if let Err(error @ Error::Unpriced { .. }) = proxy::pin_delegate(catalog, settings) {
         checks.push(super::bad("delegate", Verdict::BadConfiguration, &error));
     }
+}
+
+/// Why the model's window does not hold the first request of any task here, if it does not.
+fn too_small(role: RoleName, model: &PinnedModel, root: Option<&Path>) -> Option<Error> {
+    let role = match role {
+        RoleName::Delegate => roles::delegate(),
+        RoleName::Planner | RoleName::Executor | RoleName::Consultant | RoleName::Classifier => return None,
+    };
+    let workspace = || root.map(|root| workspace::describe(root).text).unwrap_or_default();
+    first_request::too_small(&role, &roles::wording(), model, "", &[], workspace).map(Error::Window)
 }
 
 /// Names the needed roles that are not even set, where the proxy cannot be asked about any.

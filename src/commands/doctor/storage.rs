@@ -7,7 +7,7 @@ use rustix::fs::access;
 use super::{Check, Verdict};
 use crate::{
     domain::amount::counted,
-    log::{Access, Log, is_network_file_system},
+    log::{Access, Log, is_network_file_system, stuck_wal},
 };
 
 /// Looks at the state directory, or where it would be made. Changes nothing.
@@ -50,6 +50,10 @@ fn log(state_dir: &Path, checks: &mut Vec<Check>) {
         Ok(None) => Check::good("log", format!("not there yet (SQLite {sqlite})")),
         Err(error) => super::bad("log", Verdict::BadEnvironment, &error.into()),
     });
+    if let Some(size) = stuck_wal(state_dir) {
+        let found = format!("its write-ahead log has {} MB: a program reads nisse.db without an end", size >> 20);
+        checks.push(Check::new("log", Verdict::Warning, found, "end that program; the next task gives the room back"));
+    }
 }
 
 fn open_to_others(state_dir: &Path) -> bool {

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use crate::{
-    adapters::litellm::json,
+    adapters::litellm::{json, lookout::Lookout},
     domain::{
         message::{Call, Part},
         role::OfferedTool,
@@ -33,7 +33,7 @@ struct OpenCall {
 impl OpenCalls {
     /// Takes a piece of a call of that choice, and tells of it. In a message that came whole every piece is a call,
     /// whatever its index says.
-    pub(super) fn take(&mut self, choice: u64, fragment: &Value, streamed: bool) -> Delta {
+    pub(super) fn take(&mut self, choice: u64, fragment: &Value, streamed: bool, lookout: &mut Lookout) -> Delta {
         let text = |value: Option<&Value>| value.and_then(Value::as_str).unwrap_or_default().to_owned();
         let function = fragment.get("function");
         let index = fragment.get("index").and_then(json::whole_number);
@@ -59,7 +59,7 @@ impl OpenCalls {
             call.name.push_str(&name);
         }
         match arguments {
-            Some(Value::String(piece)) => call.arguments.push_str(piece),
+            Some(Value::String(piece)) => call.arguments.push_str(lookout.arguments(piece)),
             // some servers send the object itself
             Some(Value::Object(whole)) => call.arguments.push_str(&Value::Object(whole.clone()).to_string()),
             Some(Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_)) | None => {}
@@ -154,6 +154,16 @@ pub(super) fn merge_opaque(opaque: &mut Map<String, Value>, name: &str, fragment
         (_, _) => {
             opaque.insert(name.to_owned(), fragment.clone());
         }
+    }
+}
+
+/// Takes away thinking that was stopped before its signature came: no vendor takes it back.
+pub(super) fn drop_unsigned(opaque: &mut Map<String, Value>) {
+    let Some(Value::Array(blocks)) = opaque.get_mut("thinking_blocks") else { return };
+    let signed = |block: &Value| block.get("signature").and_then(Value::as_str).is_some_and(|text| !text.is_empty());
+    blocks.retain(|block| block.get("type").and_then(Value::as_str) != Some("thinking") || signed(block));
+    if blocks.is_empty() {
+        opaque.shift_remove("thinking_blocks");
     }
 }
 

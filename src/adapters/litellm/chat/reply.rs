@@ -6,11 +6,12 @@
 
 use serde_json::{Map, Value};
 
-use super::fragments::{OPAQUE, OpenCalls, merge_opaque};
+use super::fragments::{OPAQUE, OpenCalls, drop_unsigned, merge_opaque};
 use crate::{
     adapters::litellm::{
         error::{failure, from_event},
         json,
+        lookout::Lookout,
         stream::{Assembly, Progress, told, unreadable},
     },
     domain::{
@@ -34,6 +35,7 @@ pub(in crate::adapters::litellm) struct Reading {
     refusal: String,
     opaque: Map<String, Value>,
     calls: OpenCalls,
+    lookout: Lookout,
     finish: Option<String>,
     usage: Option<Usage>,
     cost: Option<Money>,
@@ -55,6 +57,7 @@ impl Reading {
             refusal: String::new(),
             opaque: Map::new(),
             calls: OpenCalls::default(),
+            lookout: Lookout::new(),
             finish: None,
             usage: None,
             cost: None,
@@ -101,12 +104,21 @@ impl Reading {
         let mut held = false;
         if let Some(text) = text_of("content") {
             held = true;
-            self.text.push_str(&text);
-            let _ = deltas.send(Delta::Text(text)); // nobody may be watching
+            let text = self.lookout.words(&text);
+            self.text.push_str(text);
+            let _ = deltas.send(Delta::Text(text.to_owned())); // nobody may be watching
         }
+        let mut reasoned = None;
         if let Some(text) = text_of("reasoning_content") {
             held = true;
-            let _ = deltas.send(Delta::Reasoning(text));
+            let text = self.lookout.words(&text);
+            reasoned = Some(Value::from(text));
+            let _ = deltas.send(Delta::Reasoning(text.to_owned()));
+        } else {
+            // a server may send the blocks alone
+            for thought in thoughts(delta) {
+                self.lookout.words(thought);
+            }
         }
         let hidden = delta.get("provider_specific_fields").and_then(|fields| fields.get("refusal"));
         for refusal in [delta.get("refusal"), hidden].into_iter().flatten() {
@@ -115,12 +127,13 @@ impl Reading {
         for name in OPAQUE {
             if let Some(value) = delta.get(name).filter(|value| !json::is_blank(value)) {
                 held = true;
+                let value = reasoned.as_ref().filter(|_| name == "reasoning_content").unwrap_or(value);
                 merge_opaque(&mut self.opaque, name, value);
             }
         }
         for fragment in delta.get("tool_calls").and_then(Value::as_array).into_iter().flatten() {
             held = true;
-            let _ = deltas.send(self.calls.take(choice, fragment, self.streamed));
+            let _ = deltas.send(self.calls.take(choice, fragment, self.streamed, &mut self.lookout));
         }
         held || !self.refusal.is_empty()
     }
@@ -136,6 +149,12 @@ impl Reading {
         parts.extend(self.calls.minted(self.turn, self.taken));
         Reply { parts, stop: Stop::End, usage: self.usage, cost: self.cost, answered_by: self.answered_by }
     }
+}
+
+/// What a delta's thinking blocks think.
+fn thoughts(delta: &Map<String, Value>) -> impl Iterator<Item = &str> {
+    let blocks = delta.get("thinking_blocks").and_then(Value::as_array);
+    blocks.into_iter().flatten().filter_map(|block| block.get("thinking").and_then(Value::as_str))
 }
 
 /// Of several choices' finish reasons the heaviest counts.
@@ -184,7 +203,10 @@ impl Assembly for Reading {
         let chunk: Value = json::parse(data).map_err(|_| unreadable(data))?;
         match from_event(&chunk) {
             Some(error) => Err(error),
-            None => Ok(self.chunk(&chunk, "delta", deltas)),
+            None => match self.chunk(&chunk, "delta", deltas) {
+                _ if self.lookout.found() => Ok(Progress::Endless),
+                progress => Ok(progress),
+            },
         }
     }
 
@@ -198,6 +220,7 @@ impl Assembly for Reading {
             return Err(unreadable(text));
         }
         (self.streamed, self.done) = (false, true);
+        self.lookout.end();
         self.chunk(&body, "message", deltas);
         Ok(())
     }
@@ -210,6 +233,10 @@ impl Assembly for Reading {
         let cut = |why: &str, usage| Err(Error { usage, ..failure(Trouble::Cut, why) });
         if !self.chosen {
             return Err(failure(Trouble::Overloaded, "the proxy answered 200 without a choice"));
+        }
+        if self.lookout.found() {
+            drop_unsigned(&mut self.opaque);
+            return Ok(Reply { stop: Stop::Truncated, ..self.into_reply() });
         }
         let Some(finish) = self.finish.take().filter(|_| self.done) else {
             return cut("the stream ended without a finish reason", self.usage);

@@ -11,6 +11,7 @@ use crate::{
     adapters::litellm::{
         error::{failure, from_event},
         json,
+        lookout::Lookout,
         stream::{Assembly, Progress, told, unreadable},
     },
     domain::{
@@ -74,6 +75,7 @@ pub(in crate::adapters::litellm) struct Reading {
     taken: Vec<String>,
     answered_by: Option<AnsweredBy>,
     blocks: Vec<(Option<u64>, Block)>,
+    lookout: Lookout,
     stop: Option<String>,
     counts: Counts,
     /// Bytes of content, to charge a cut reply's output at least by what came.
@@ -93,6 +95,7 @@ impl Reading {
             taken: request.vendor_ids.clone(),
             answered_by,
             blocks: Vec::new(),
+            lookout: Lookout::new(),
             stop: None,
             counts: Counts::default(),
             bytes: 0,
@@ -150,24 +153,26 @@ impl Reading {
         let Some(at) = self.blocks.iter().rposition(|(at, _)| *at == index) else { return };
         match &mut self.blocks[at].1 {
             Block::Text(so_far) => {
-                so_far.push_str(&text("text"));
-                self.show(text("text"), Delta::Text, deltas);
+                let piece = self.lookout.words(&text("text")).to_owned();
+                so_far.push_str(&piece);
+                self.show(piece, Delta::Text, deltas);
             }
             Block::Thinking(members) => {
-                for name in ["thinking", "signature"] {
-                    let piece = text(name);
+                let thought = self.lookout.words(&text("thinking")).to_owned();
+                for (name, piece) in [("thinking", &thought), ("signature", &text("signature"))] {
                     if !piece.is_empty() {
                         let so_far = members.get(name).and_then(Value::as_str).unwrap_or_default();
                         members.insert(name.to_owned(), Value::from(format!("{so_far}{piece}")));
                     }
                 }
-                self.show(text("thinking"), Delta::Reasoning, deltas);
+                self.show(thought, Delta::Reasoning, deltas);
             }
             Block::Call { name, pieces, .. } => {
                 let piece = text("partial_json");
+                let piece = self.lookout.arguments(&piece);
                 let more = piece.len() as u64;
                 self.bytes += more;
-                pieces.push_str(&piece);
+                pieces.push_str(piece);
                 let _ = deltas.send(Delta::Call { name: name.clone(), bytes: pieces.len() as u64, more });
             }
             Block::Opaque(_) => {}
@@ -233,6 +238,14 @@ impl Reading {
     }
 }
 
+/// Whether it is thinking whose signature has not come.
+fn is_unsigned(block: &Block) -> bool {
+    match block {
+        Block::Thinking(members) => members.get("signature").and_then(Value::as_str).is_none_or(str::is_empty),
+        Block::Text(_) | Block::Call { .. } | Block::Opaque(_) => false,
+    }
+}
+
 impl Assembly for Reading {
     fn event(&mut self, data: &str, deltas: &Deltas) -> Result<Progress, Error> {
         let event: Value = json::parse(data).map_err(|_| unreadable(data))?;
@@ -255,7 +268,7 @@ impl Assembly for Reading {
             }
             "content_block_delta" => {
                 self.piece(index, event.get("delta").unwrap_or(&Value::Null), deltas);
-                Progress::Content
+                if self.lookout.found() { Progress::Endless } else { Progress::Content }
             }
             "content_block_stop" => Progress::Content,
             "message_delta" => {
@@ -280,6 +293,7 @@ impl Assembly for Reading {
         }
         let Ok(Raw { content: Some(blocks), .. }) = json::parse::<Raw>(text) else { return Err(unreadable(text)) };
         (self.streamed, self.begun, self.done) = (false, true, true);
+        self.lookout.end();
         for block in blocks {
             self.begin(None, block.get(), deltas)?;
         }
@@ -299,6 +313,13 @@ impl Assembly for Reading {
             return Err(failure(Trouble::Overloaded, "the proxy answered 200 without a message"));
         }
         let so_far = self.usage_so_far();
+        if self.lookout.found() {
+            // a thought that was stopped has no signature, and no vendor takes it back beside calls
+            if self.blocks.iter().any(|(_, block)| matches!(block, Block::Call { .. })) {
+                self.blocks.retain(|(_, block)| !is_unsigned(block));
+            }
+            return Ok(Reply { stop: Stop::Truncated, usage: so_far, ..self.into_reply() });
+        }
         let cut = |why: &str| Err(Error { usage: so_far, ..failure(Trouble::Cut, why) });
         let Some(stop) = self.stop.take().filter(|_| self.done) else {
             return cut("the stream ended without a stop reason");
