@@ -35,12 +35,12 @@ async fn main() -> Result<(), Box<dyn Error>> {
             say.send(format!("{:>3} {:<16} {} turns {more}", event.seq, phase::name(&event.kind), task.spend.turns));
     };
     // streamed text as it comes; nothing of it is recorded
-    let (deltas, _text) = tokio::sync::mpsc::unbounded_channel();
+    let (live, _text) = tokio::sync::mpsc::unbounded_channel();
     // `stopper.stop()` ends the task in order: it rests, and can be resumed
     let (_stopper, stop) = Stopper::new();
 
     let delegation = Delegation { brief, branch: None, base: None, isolation: Isolation::Worktree };
-    let work = delegate(&opened, &delegation, Watch { subscribers: vec![Box::new(watcher)], deltas, stop });
+    let work = delegate(&opened, &delegation, Watch { subscribers: vec![Box::new(watcher)], live, stop });
     let print = async {
         let mut out = tokio::io::stdout();
         while let Some(line) = said.recv().await {

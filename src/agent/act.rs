@@ -165,7 +165,7 @@ async fn run(journal: &mut Journal, env: &mut Env<'_>, id: &CallId, asked: &RunC
     let before = env.worktree()?.uncommittable_as_looked()?;
     let intent = open(journal, IntentKind::Command { call: id.clone(), command: command.line.clone() })?;
     let ran = tokio::select! {
-        ran = env.host.run(&command) => Some(ran),
+        ran = env.run(&command) => Some(ran),
         () = env.stop.wait() => None,
     };
     let (status, mut content) = match ran {

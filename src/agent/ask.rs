@@ -7,7 +7,7 @@ use tokio::task::JoinHandle;
 use super::{
     Error,
     budget::{self, Fit},
-    env::{Env, head, time_left},
+    env::{Env, Passing, head, time_left},
     masked::masked,
 };
 use crate::{
@@ -143,18 +143,19 @@ async fn exchange(
         tokio::select! {
             biased;
             Some(delta) = arriving.recv() => {
-                if look.is_none() {
+                let words = matches!(delta, Delta::Text(_) | Delta::Reasoning(_));
+                if words && look.is_none() {
                     *look = begin_look(journal, env).ok().flatten();
                 }
                 // nobody may be watching
-                let _ = env.deltas.send(shown.take(delta));
+                let _ = env.live.send(Passing::Reply(shown.take(delta)));
             }
             reply = &mut attempt => {
                 while let Ok(delta) = arriving.try_recv() {
-                    let _ = env.deltas.send(shown.take(delta));
+                    let _ = env.live.send(Passing::Reply(shown.take(delta)));
                 }
                 for rest in shown.rest() {
-                    let _ = env.deltas.send(rest);
+                    let _ = env.live.send(Passing::Reply(rest));
                 }
                 return reply;
             }
@@ -173,6 +174,8 @@ impl Shown<'_> {
         match delta {
             Delta::Text(text) => Delta::Text(self.text.push(&text)),
             Delta::Reasoning(text) => Delta::Reasoning(self.reasoning.push(&text)),
+            // a name, and how much there is
+            call @ Delta::Call { .. } => call,
         }
     }
 

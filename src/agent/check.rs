@@ -108,7 +108,7 @@ async fn run_all(journal: &mut Journal, env: &Env<'_>, id: &CallId, commands: &[
         env.worktree()?.note_persons_durably()?;
         let before = env.worktree()?.uncommittable()?;
         let ran = tokio::select! {
-            ran = env.host.run(&command) => Some(ran?),
+            ran = env.run(&command) => Some(ran?),
             () = env.stop.wait() => None,
         };
         repository::see_to(journal, env.worktree()?, &head(journal.task())?)?;

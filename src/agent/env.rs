@@ -1,8 +1,8 @@
 //! What the loop works with: the outside of one task, wired by its caller.
 
-use std::{sync::Arc, time::Duration};
+use std::{pin::pin, sync::Arc, time::Duration};
 
-use tokio::sync::watch;
+use tokio::sync::{mpsc::UnboundedSender, watch};
 
 use super::{Error, context::View, repository};
 use crate::{
@@ -14,8 +14,8 @@ use crate::{
     },
     log::Journal,
     ports::{
-        host::Host,
-        llm::{Deltas, Llm},
+        host::{self, Host},
+        llm::{Delta, Llm},
     },
     repo::{Checkout, Worktree},
 };
@@ -39,11 +39,46 @@ pub struct Env<'a> {
     pub mask: Mask,
     /// The person's wish to stop.
     pub stop: Stop,
-    /// Where streamed text goes.
-    pub deltas: Deltas,
+    /// Where goes what is shown while it happens.
+    pub live: Live,
 }
 
+/// Where goes what is shown while it happens, and never recorded.
+pub type Live = UnboundedSender<Passing>;
+
+/// Something that is shown while it happens.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Passing {
+    /// A piece of the reply that arrives.
+    Reply(Delta),
+    /// The last line of the running command's output, masked.
+    Output(String),
+}
+
+/// How often the last line of a command's output is shown anew: an eye sees no more.
+const GLANCE: Duration = Duration::from_millis(100);
+
 impl Env<'_> {
+    /// Runs a command on the host, and shows meanwhile what it says.
+    pub(super) async fn run(&self, command: &host::Command) -> Result<host::CommandOutput, host::Error> {
+        let (line, mut said) = watch::channel(String::new());
+        let mut running = pin!(self.host.run(command, &line));
+        let showing = async {
+            while said.changed().await.is_ok() {
+                let line = said.borrow_and_update().clone();
+                // nobody may be watching
+                let _ = self.live.send(Passing::Output(self.mask.apply(&line).into_owned()));
+                tokio::time::sleep(GLANCE).await;
+            }
+        };
+        tokio::select! {
+            biased;
+            ran = &mut running => return ran,
+            () = showing => {}
+        }
+        running.await
+    }
+
     /// The worktree, which [`Step::Prepare`](crate::domain::next::Step::Prepare) made or recovery opened.
     pub(super) fn worktree(&self) -> Result<&Worktree, Error> {
         self.worktree.as_ref().ok_or(Error::Bug("the worktree was needed before it was opened"))

@@ -23,7 +23,7 @@ pub mod turn;
 mod uncommittable;
 
 use crate::{
-    domain::{globs, upstream::Trouble},
+    domain::{command_line, globs, upstream::Trouble},
     log,
     ports::host,
     repo,
@@ -53,7 +53,7 @@ pub enum Error {
         message: String,
     },
     /// The setup command did not succeed.
-    #[error("the setup command `{command}` {how}; its output ends with: {output_tail}")]
+    #[error("the setup command `{}` {how}; its output ends with: {output_tail}", command_line::shown(.command))]
     Setup {
         /// The command line.
         command: String,

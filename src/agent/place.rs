@@ -149,7 +149,7 @@ async fn setup(journal: &mut Journal, env: &Env<'_>, line: &str) -> Result<SetUp
     };
     journal.commit()?;
     let ran = tokio::select! {
-        ran = env.host.run(&command) => ran?,
+        ran = env.run(&command) => ran?,
         () = env.stop.wait() => return Ok(SetUp::Stopped),
     };
     let (status, how) = match ran.end {

@@ -11,6 +11,7 @@ use super::{
 use crate::{
     domain::{
         checkout::Isolation,
+        command_line,
         event::EventKind,
         gate::Answer,
         id::{CommitId, Hash, IntentId},
@@ -97,8 +98,10 @@ async fn recover_intent(journal: &mut Journal, env: &mut Env<'_>, intent: &Inten
         }
         IntentKind::Command { command, .. } => {
             let left = left_by_command(journal, env)?;
-            let cause =
-                format!("how this command ended was not recorded, so it is not known how far it came: {command}{left}");
+            let cause = format!(
+                "how this command ended was not recorded, so it is not known how far it came: {}{left}",
+                command_line::shown(command)
+            );
             gate(journal, env, &cause)
         }
         IntentKind::Check { .. } => {
@@ -129,7 +132,7 @@ async fn recover_intent(journal: &mut Journal, env: &mut Env<'_>, intent: &Inten
         IntentKind::Apply { .. } | IntentKind::Land(_) | IntentKind::PutBack { .. } => {
             match apply::go_on(journal, env.checkout, id) {
                 Err(Error::Repo(error)) => {
-                    let cause = format!("the work could not be brought home: {error}");
+                    let cause = format!("the work could not be applied: {error}");
                     journal.push(EventKind::Recovered { cause, checkpoint: None })?;
                     Ok(())
                 }

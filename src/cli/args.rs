@@ -68,10 +68,10 @@ pub struct Common {
         global = true
     )]
     pub color: ColorChoice,
-    /// Tell more
+    /// Print more detail
     #[arg(short, long, global = true, conflicts_with = "quiet")]
     pub verbose: bool,
-    /// Tell only results and errors
+    /// Print only results and errors
     #[arg(short, long, global = true)]
     pub quiet: bool,
     /// Read settings from FILE instead of your own file [env: NISSE_CONFIG]
@@ -97,7 +97,7 @@ pub enum Command {
     /// terminal that is exit 6. Nothing that was recorded is asked of the model again, and the caps count on.
     #[command(after_long_help = manual::RESUME)]
     Resume(Resume),
-    /// Bring the work of a finished task into your checkout
+    /// Apply the work of a finished task to your checkout
     ///
     /// A checkout that is where the task began, without changes of your own, is fast-forwarded. Else the files are
     /// changed and nothing is committed: your own changes stay as they are, the index is not touched, and if a path
@@ -112,22 +112,22 @@ pub enum Command {
     Drop(NamedTask),
     /// List the tasks of this checkout, or the events of one
     ///
-    /// Without TASK, the tasks of this checkout, newest last. With TASK, everything that happened in it, with the cause
+    /// Without TASK, the tasks of this checkout, newest last, one line each. With TASK, everything that happened in it, with the cause
     /// of each step; with -v, every answer whole.
     #[command(after_long_help = manual::LOG)]
     Log(Log),
     /// List the models that the proxy offers to this key
     ///
-    /// One line for each alias: the model behind it, its provider, how it is spoken to, its window, output limit,
-    /// abilities and prices as the proxy declares them or [models."alias"] in your settings does, and the roles that
-    /// use it. A question mark is what nobody says.
+    /// One line for each alias, those of roles first: the model behind it, its window and output limit, the price of a
+    /// million tokens in and out, whether it takes tools, and the roles that use it, as the proxy declares them or
+    /// [models."alias"] in your settings does. A question mark is what nobody says. With -v every column.
     #[command(after_long_help = manual::MODELS)]
-    Models,
+    Models(Models),
     /// Check everything that a run needs
     ///
-    /// Settings with their sources, the proxy and its key, the role delegate, git, the repository, the state directory
-    /// and the database, each with ✓ (good), ! (works, but know this) or ✗ (will not work) and what to do about it.
-    /// Costs nothing: no model is asked.
+    /// Settings, git, the repository, the state directory and the database, the proxy and its key, the role delegate:
+    /// each with ✓ (good), ! (works, but know this) or ✗ (will not work) and what to do about it, and the verdict last.
+    /// With -v every setting with its source. Costs nothing: no model is asked.
     #[command(after_long_help = manual::DOCTOR)]
     Doctor {
         /// Take away what tasks have left and nothing is lost with
@@ -185,16 +185,16 @@ pub struct Delegate {
     /// Ask this model [roles.delegate]
     #[arg(long, value_name = "ALIAS", value_parser = not_blank, add = ArgValueCandidates::new(completions::aliases))]
     model: Option<String>,
-    /// Allow so many replies [delegate.max_turns: 30]
+    /// Limit the number of replies [delegate.max_turns: 30]
     #[arg(long, value_name = "N", value_parser = units::small_count)]
     max_turns: Option<u32>,
-    /// Allow so many tokens, input of every turn and output [delegate.max_tokens: 1500000]
+    /// Limit the tokens: input of every turn, and output [delegate.max_tokens: 1500000]
     #[arg(long, value_name = "N", value_parser = units::count)]
     max_tokens: Option<u64>,
-    /// Allow so much active time [delegate.max_time: 15m]
+    /// Limit the active time [delegate.max_time: 15m]
     #[arg(long, value_name = "TIME", value_parser = units::duration)]
     max_time: Option<Duration>,
-    /// Allow so many US dollars, such as 2.50 [delegate.max_cost: none]
+    /// Limit the cost in US dollars, such as 2.50 [delegate.max_cost: none]
     #[arg(long, value_name = "USD", value_parser = units::money)]
     max_cost: Option<Money>,
 }
@@ -202,7 +202,7 @@ pub struct Delegate {
 /// `nisse resume`.
 #[derive(clap::Args, Clone, Debug)]
 pub struct Resume {
-    /// The task's id, or a beginning of it that no other has
+    /// The task's id, or a unique part of its beginning
     #[arg(value_parser = not_blank, add = ArgValueCandidates::new(completions::pending))]
     pub task: Option<String>,
     /// Put the files back to the last checkpoint, and go on
@@ -220,19 +220,19 @@ pub struct Resume {
 #[derive(clap::Args, Clone, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "a flag is a bool")]
 pub struct Apply {
-    /// The task's id, or a beginning of it that no other has
+    /// The task's id, or a unique part of its beginning
     #[arg(value_parser = not_blank, add = ArgValueCandidates::new(completions::tasks))]
     pub task: String,
-    /// Make a commit of yours of each commit of the task
+    /// Cherry-pick each commit
     #[arg(long, group = "manner")]
     commit: bool,
-    /// Make one commit of yours of it
+    /// Squash into one commit
     #[arg(long, group = "manner")]
     squash: bool,
-    /// Merge the task's branch with a merge commit of yours
+    /// Merge the branch with a merge commit
     #[arg(long, group = "manner")]
     merge: bool,
-    /// Put back what was applied and is not committed
+    /// Undo what was applied and is not committed
     #[arg(long, group = "manner")]
     abort: bool,
 }
@@ -240,7 +240,7 @@ pub struct Apply {
 /// A command on one task.
 #[derive(clap::Args, Clone, Debug)]
 pub struct NamedTask {
-    /// The task's id, or a beginning of it that no other has
+    /// The task's id, or a unique part of its beginning
     #[arg(value_parser = not_blank, add = ArgValueCandidates::new(completions::pending))]
     pub task: String,
 }
@@ -248,7 +248,7 @@ pub struct NamedTask {
 /// `nisse log`.
 #[derive(clap::Args, Clone, Debug)]
 pub struct Log {
-    /// The task's id, or a beginning of it that no other has
+    /// The task's id, or a unique part of its beginning
     #[arg(value_parser = not_blank, add = ArgValueCandidates::new(completions::tasks))]
     pub task: Option<String>,
     /// Go on telling while another nisse works on TASK
@@ -257,6 +257,20 @@ pub struct Log {
     /// Show what TASK changed, as a patch that `git apply` takes
     #[arg(long, requires = "task")]
     pub diff: bool,
+    /// List the newest N tasks
+    #[arg(short = 'n', long, value_name = "N", value_parser = units::small_count, conflicts_with = "task")]
+    pub number: Option<u32>,
+}
+
+/// `nisse models`.
+#[derive(clap::Args, Clone, Debug)]
+pub struct Models {
+    /// List those that have FILTER in their alias, model or provider
+    #[arg(value_parser = not_blank)]
+    pub filter: Option<String>,
+    /// List also those that are declared to take no tools
+    #[arg(short, long)]
+    pub all: bool,
 }
 
 /// A manual page other than nisse's own.
@@ -332,7 +346,7 @@ impl Args {
             | Command::Apply(_)
             | Command::Drop(_)
             | Command::Log(_)
-            | Command::Models
+            | Command::Models(_)
             | Command::Doctor { .. }
             | Command::Demo
             | Command::Completions { .. }

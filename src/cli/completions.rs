@@ -58,7 +58,8 @@ pub(super) fn tasks() -> Vec<CompletionCandidate> {
 
 /// Those that can go on.
 pub(super) fn pending() -> Vec<CompletionCandidate> {
-    let rests = |task: &&Listed| matches!(task.outcome, "pending" | "interrupted" | "gated" | "stopped");
+    let rests =
+        |task: &&Listed| !task.running && matches!(task.outcome, "pending" | "interrupted" | "gated" | "stopped");
     listed().iter().filter(rests).map(candidate).collect()
 }
 
@@ -78,7 +79,7 @@ fn opened() -> Option<Opened> {
 
 /// Nothing where anything is wrong: a completion that complains is in the way.
 fn listed() -> Vec<Listed> {
-    let mut tasks = opened().and_then(|opened| log::list(&opened).ok()).unwrap_or_default().tasks;
+    let mut tasks = opened().and_then(|opened| log::list(&opened, None).ok()).unwrap_or_default().tasks;
     tasks.reverse();
     tasks
 }

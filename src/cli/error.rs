@@ -119,14 +119,20 @@ impl Report {
     /// At most three lines, for stderr.
     #[must_use]
     pub fn lines(&self) -> Vec<String> {
-        let mut lines = vec![format!("error: {}", one_line(&self.message))];
+        self.parts().into_iter().map(|(label, text)| format!("{label} {text}")).collect()
+    }
+
+    /// What was attempted, what caused it and what to do about it: each with the word that it begins with.
+    #[must_use]
+    pub fn parts(&self) -> Vec<(&'static str, String)> {
+        let mut parts = vec![("error:", one_line(&self.message))];
         if !self.chain.is_empty() {
-            lines.push(format!("  because: {}", one_line(&self.chain.join(": "))));
+            parts.push(("  because:", one_line(&self.chain.join(": "))));
         }
         if !self.hints.is_empty() {
-            lines.push(format!("  try: {}", one_line(&self.hints.join("; "))));
+            parts.push(("  try:", one_line(&self.hints.join("; "))));
         }
-        lines
+        parts
     }
 
     /// The same fact for programs.
@@ -158,6 +164,7 @@ fn kind(error: &commands::Error) -> (&'static str, u8) {
         | commands::Error::Write { .. }
         | commands::Error::Signals { .. }
         | commands::Error::Listen { .. } => ("environment", ENVIRONMENT),
+        commands::Error::Forgotten { .. } => ("log_incomplete", ENVIRONMENT),
         commands::Error::Cut { source, .. } | commands::Error::Unmade { source, .. } => agent_kind(source),
         commands::Error::Moved { .. } => ("repository_changed", ENVIRONMENT),
         commands::Error::PathNotText { .. } => ("path_not_text", ENVIRONMENT),
@@ -244,6 +251,7 @@ fn repo_kind(error: &repo::Error) -> (&'static str, u8) {
     match error {
         repo::Error::NotARepository { .. } | repo::Error::NoDirectory { .. } => ("no_repository", ENVIRONMENT),
         repo::Error::Refused { .. } | repo::Error::Locked { .. } => ("repository_refused", ENVIRONMENT),
+        repo::Error::NoGit { source } if source.kind() != std::io::ErrorKind::NotFound => ("git", ENVIRONMENT),
         repo::Error::NoGit { .. } | repo::Error::OldGit { .. } => ("no_git", ENVIRONMENT),
         repo::Error::NoSuchCommit { .. } => ("no_such_commit", CONFIGURATION),
         repo::Error::Unclean { .. } => ("unclean_checkout", GATED),
@@ -291,6 +299,7 @@ fn causes(error: &commands::Error) -> Vec<String> {
         | commands::Error::BaseInPlace
         | commands::Error::Log(_)
         | commands::Error::NoLog { .. }
+        | commands::Error::Forgotten { .. }
         | commands::Error::Cut { .. }
         | commands::Error::Moved { .. }
         | commands::Error::PathNotText { .. }
@@ -423,6 +432,16 @@ mod tests {
         ] {
             assert_eq!((report(&error).kind, report(&error).exit), ("bug", 70), "{error:?}");
             assert!(report(&error).hints.join("; ").contains("please report this"), "{error:?}");
+        }
+    }
+
+    #[test]
+    fn a_git_that_does_not_start_is_missing_only_where_the_system_says_so() {
+        for (errno, kind, hint) in [(2, "no_git", "install git"), (24, "git", "ulimit -n"), (11, "git", "limits")] {
+            let source = std::io::Error::from_raw_os_error(errno);
+            let told = report(&commands::Error::Repo(repo::Error::NoGit { source }));
+            assert!(told.kind == kind && told.hints[0].contains(hint), "{errno}: {told:?}");
+            assert_eq!(told.hints[0].contains("install"), errno == 2, "{told:?}");
         }
     }
 

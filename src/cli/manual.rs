@@ -28,7 +28,7 @@ Settings, later ones win:
   3. nisse.toml at the repository's root, which may not set everything
   4. variables
   5. options
-  `nisse doctor` shows where each value came from.
+  `nisse doctor -v` shows where each value came from.
 
 Variables:
   NISSE_LLM_BASE_URL       address of the LiteLLM proxy (proxy.base_url)
@@ -64,7 +64,7 @@ Examples:
 pub(super) const DELEGATE: &str = "\
 The result:
   A branch with one commit (branch.history), and a note that says what
-  changed, what is true now and what is next. `nisse apply` brings it home. A
+  changed, what is true now and what is next. `nisse apply` applies it. A
   task that fails or reaches a cap leaves no branch; its commits stay under
   refs/nisse/discarded. Your checkout is never touched, save in place.
   A branch of a checkout with unfinished work begins with a commit of that;
@@ -88,6 +88,7 @@ Where it works:
 Checks:
   Run by nisse itself in the task's worktree, after the model says that it is
   done; all must exit with 0. They come from --check, else check.commands.
+  Without any, success is the model's word, and the result says so.
   Those in a repository's nisse.toml run only with --trust-project, since
   they are commands that somebody else wrote; so does its worktree.setup.
 
@@ -203,14 +204,25 @@ JSON:
   One document: the tasks, or a task with its events. With --follow, one
   event a line, as `nisse delegate --json` prints them.
 
+The list:
+  One line a task, as wide as the screen. running: a nisse works on it now;
+  cut off: none does, and `nisse resume` goes on; waits: a person must decide;
+  applied, committed: its work came into the checkout as files or as commits.
+
 Examples:
   nisse log
+  nisse log -n 5
   nisse log 0199a3
   nisse log --follow 0199a3
   nisse log 0199a3 --diff > task.patch
   nisse log 0199a3 --json | jq -r '.events[].event'";
 
 pub(super) const MODELS: &str = "\
+Columns:
+  WINDOW and OUTPUT in tokens (128k), $/M in dollars for a million tokens in
+  and out (3/15). Models that are declared to take no tools are counted alone;
+  --all lists them. What does not fit the screen is cut; --json has all of it.
+
 Exit status:
   0  listed
   1  the proxy cannot be reached
@@ -218,6 +230,7 @@ Exit status:
 
 Examples:
   nisse models
+  nisse models claude --all
   nisse models --json | jq -r '.models[].alias'";
 
 pub(super) const DOCTOR: &str = "\

@@ -15,7 +15,7 @@ use clap::Parser as _;
 
 use self::{
     args::{Args, Command},
-    render::{Manner, ask, progress::Progress, result},
+    render::{Manner, Width, ask, models::Detail, progress::Progress, result},
 };
 use crate::{
     agent::env::Stopper,
@@ -111,6 +111,9 @@ async fn dispatch(args: &Args, manner: Manner) -> Result<u8, commands::Error> {
                 return Ok(0);
             };
             let mut answer = task.answer();
+            if let Some(notice) = resume::notice(&opened, id)? {
+                render::resume::notice(manner, &notice);
+            }
             loop {
                 let work = |watch| resume::resume(&opened, id, answer, watch);
                 let result = Box::pin(watched(manner, result::go_on, work)).await?;
@@ -125,7 +128,11 @@ async fn dispatch(args: &Args, manner: Manner) -> Result<u8, commands::Error> {
             let id = named(manner, &opened, &asked.task, Purpose::Apply)?;
             signals::listen_for_commits(manner)?;
             let applied = commands::apply::apply(&opened, id, asked.wish())?;
-            render::document(manner, || serde_json::json!(applied), || render::apply::text(&applied));
+            render::document(
+                manner,
+                || serde_json::json!(applied),
+                || render::apply::text(&applied, Width::of_stdout()),
+            );
             Ok(applied.exit)
         }
         Command::Drop(task) => {
@@ -138,7 +145,8 @@ async fn dispatch(args: &Args, manner: Manner) -> Result<u8, commands::Error> {
             let opened = open_begun(args)?;
             match &log.task {
                 None => {
-                    let listing = commands::log::list(&opened)?;
+                    let listing =
+                        commands::log::list(&opened, log.number.and_then(|number| usize::try_from(number).ok()))?;
                     if let Some(first) = opened.checkout().ok().and_then(Checkout::copy_of) {
                         let first = first.display();
                         render::say(
@@ -147,7 +155,7 @@ async fn dispatch(args: &Args, manner: Manner) -> Result<u8, commands::Error> {
                         );
                     }
                     let reports: Vec<_> = listing.unreadable.iter().map(error::report).collect();
-                    render::log::list(manner, &listing.tasks, &reports);
+                    render::tasks::list(manner, &listing.tasks, &reports);
                     Ok(reports.first().map_or(0, |report| report.exit))
                 }
                 Some(name) if log.follow => {
@@ -170,11 +178,18 @@ async fn dispatch(args: &Args, manner: Manner) -> Result<u8, commands::Error> {
                 }
             }
         }
-        Command::Models => {
+        Command::Models(models) => {
             let opened = open(args)?;
-            let asked = commands::models::models(&opened.settings, &opened.environment);
+            let asked = commands::models::models(&opened.settings, &opened.environment, models.filter.as_deref());
             let report = render::while_waiting(manner, WAITING, asked).await?;
-            render::document(manner, || serde_json::json!(report), || render::models::text(&report));
+            render::document(
+                manner,
+                || serde_json::json!(report),
+                || {
+                    let detail = Detail { all: models.all, columns: manner.verbose };
+                    render::models::text(&report, detail, Width::of_stdout())
+                },
+            );
             Ok(0)
         }
         Command::Doctor { fix } => {
@@ -182,7 +197,11 @@ async fn dispatch(args: &Args, manner: Manner) -> Result<u8, commands::Error> {
             let (flags, place) = (args.flags(), here(args));
             let looked = commands::doctor::doctor(&process, &flags, &place, *fix);
             let report = Box::pin(render::while_waiting(manner, WAITING, looked)).await;
-            render::document(manner, || serde_json::json!(report), || render::doctor::text(&report));
+            render::document(
+                manner,
+                || serde_json::json!(report),
+                || render::doctor::text(&report, manner.verbose, Width::of_stdout()),
+            );
             Ok(report.exit())
         }
         Command::Demo => {
@@ -190,7 +209,7 @@ async fn dispatch(args: &Args, manner: Manner) -> Result<u8, commands::Error> {
             let scratch = demo::scratch(&environment)?;
             render::demo::before(manner, &scratch);
             let work = |watch| demo::demo(&environment, &scratch, watch);
-            let shown = watched(render::demo::manner(manner), render::demo::again, work).await?;
+            let shown = watched(manner, render::demo::again, work).await?;
             render::demo::after(manner, &scratch, &shown);
             Ok(shown.result.exit)
         }
@@ -217,7 +236,7 @@ where
     let progress = Progress::new(manner);
     let (stopper, stop) = Stopper::new();
     signals::listen(stopper, manner, progress.clone(), way_on)?;
-    let (deltas, mut streamed) = tokio::sync::mpsc::unbounded_channel();
+    let (live, mut passing) = tokio::sync::mpsc::unbounded_channel();
     let mut subscribers = vec![progress.subscriber()];
     if manner.json {
         subscribers.push(Box::new(move |event, _| render::data(manner, &render::json::event(event).to_string())));
@@ -226,11 +245,11 @@ where
     let telling = tokio::spawn(progress.clone().keep_telling());
     let words = progress.clone();
     tokio::spawn(async move {
-        while let Some(delta) = streamed.recv().await {
-            words.delta(&delta);
+        while let Some(passing) = passing.recv().await {
+            words.pass(&passing);
         }
     });
-    let worked = work(Watch { subscribers, deltas, stop }).await;
+    let worked = work(Watch { subscribers, live, stop }).await;
     telling.abort();
     progress.finish();
     worked

@@ -1,5 +1,8 @@
 //! What to do about an error: one sentence without its end, in the imperative, for `doctor` and for the edge alike.
 
+use rusqlite::ErrorCode;
+use rustix::io::Errno;
+
 use super::{
     Error, brief,
     proxy::BadRole,
@@ -41,6 +44,10 @@ pub fn advice(error: &Error) -> Option<String> {
         Error::WorktreeInside { .. } => Some("name a directory outside, such as \"..\"".to_owned()),
         Error::BaseInPlace => Some("leave one of the two out".to_owned()),
         Error::Log(error) => Some(on_log(error).to_owned()),
+        Error::Forgotten { worktree, .. } => Some(format!(
+            "put nisse.db and nisse.db-wal back as they were; the work itself is in {}",
+            worktree.display()
+        )),
         Error::NoLog { .. } | Error::Write { .. } => {
             Some("make it writable, or name another with --state-dir".to_owned())
         }
@@ -137,9 +144,8 @@ fn on_cut(task: TaskId, error: &agent::Error) -> String {
 
 fn on_log(error: &log::Error) -> &'static str {
     match error {
-        log::Error::Io { .. } | log::Error::Database { .. } => {
-            "see that the disk has room and the state directory can be written"
-        }
+        log::Error::Io { source, .. } => on_io(source),
+        log::Error::Database { source, .. } => on_database(source),
         log::Error::Emptied { .. } => {
             "bring nisse.db back from a backup; or move the state directory away, and begin anew: branches are untouched"
         }
@@ -151,6 +157,48 @@ fn on_log(error: &log::Error) -> &'static str {
         log::Error::Held { .. } => "wait until it is done, or stop it",
         log::Error::NoSuchTask { .. } | log::Error::Ambiguous { .. } => "see the ids with `nisse log`",
         log::Error::Illegal(_) => "please report this",
+    }
+}
+
+/// What the system says decides: nobody is to look for room on a disk that has it.
+fn on_io(error: &std::io::Error) -> &'static str {
+    match Errno::from_io_error(error) {
+        Some(Errno::MFILE | Errno::NFILE) => TOO_MANY_FILES,
+        Some(Errno::NOSPC | Errno::DQUOT) => "make room on the disk of the state directory",
+        Some(Errno::ROFS | Errno::ACCESS | Errno::PERM) => {
+            "see that the state directory can be written, or name another with --state-dir"
+        }
+        Some(_) | None => "see that the disk has room and the state directory can be written",
+    }
+}
+
+/// The same for what `SQLite` says.
+fn on_database(error: &rusqlite::Error) -> &'static str {
+    match error.sqlite_error_code() {
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
+            "wait until the process that holds the log is done (fuser -v on the file names it)"
+        }
+        Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
+            "the file is damaged: put a copy of it back, save what is in it with `sqlite3 nisse.db .recover`, or move it \
+             away to begin a new log"
+        }
+        Some(ErrorCode::DiskFull) => "make room on the disk of the state directory",
+        Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen | ErrorCode::PermissionDenied) => {
+            "see that the state directory can be written, or name another with --state-dir"
+        }
+        Some(_) | None => "see that the disk has room and the state directory can be written",
+    }
+}
+
+const TOO_MANY_FILES: &str = "close what holds files open, or raise the limit of open files (ulimit -n)";
+
+/// A git that does not start: it is missing only where the system says so.
+fn on_git(error: &std::io::Error) -> &'static str {
+    match Errno::from_io_error(error) {
+        Some(Errno::NOENT) => "install git 2.34 or newer",
+        Some(Errno::MFILE | Errno::NFILE) => TOO_MANY_FILES,
+        Some(Errno::AGAIN | Errno::NOMEM) => "end other processes, or raise this machine's limits (ulimit -a)",
+        Some(_) | None => "see that the git program in your PATH can be run",
     }
 }
 
@@ -275,7 +323,8 @@ fn on_applying(task: TaskId, error: &repo::Error) -> Option<String> {
 fn on_repo(error: &repo::Error) -> Option<&'static str> {
     match error {
         repo::Error::NotARepository { .. } | repo::Error::NoDirectory { .. } => Some("name the repository with -C"),
-        repo::Error::NoGit { .. } | repo::Error::OldGit { .. } => Some("install git 2.34 or newer"),
+        repo::Error::NoGit { source } => Some(on_git(source)),
+        repo::Error::OldGit { .. } => Some("install git 2.34 or newer"),
         repo::Error::NoSuchCommit { .. } => Some("name a branch, a tag or a commit of this repository"),
         repo::Error::Unclean { .. } => {
             Some("commit it or stash it, or leave out --isolation: a worktree takes unfinished work along")

@@ -6,6 +6,8 @@ mod models;
 mod remains;
 mod storage;
 
+pub use remains::KEPT;
+
 use std::path::Path;
 
 use schemars::JsonSchema;
@@ -254,6 +256,7 @@ async fn connect(settings: &Settings, environment: &Environment, root: Option<&P
                 | Error::BaseInPlace
                 | Error::Log(_)
                 | Error::NoLog { .. }
+                | Error::Forgotten { .. }
                 | Error::Cut { .. }
                 | Error::Moved { .. }
                 | Error::PathNotText { .. }

@@ -53,9 +53,9 @@ pub(super) async fn carry_out(opened: &Opened, id: TaskId) -> Result<TaskResult,
     let checkout = opened.checkout_of(&log.task(id)?.started)?;
     let journal = Journal::resume(log, opened.clock(), id, "clean-up", Vec::new())?;
     let (_stopper, stop) = Stopper::new();
-    let (deltas, _streamed) = tokio::sync::mpsc::unbounded_channel();
+    let (live, _shown) = tokio::sync::mpsc::unbounded_channel();
     let mask = secrets::mask(&opened.environment, Some(&checkout), None, &journal.task().started.pass_env);
-    run(opened, &checkout, &nobody(), mask, journal, Watch { subscribers: Vec::new(), deltas, stop }).await
+    run(opened, &checkout, &nobody(), mask, journal, Watch { subscribers: Vec::new(), live, stop }).await
 }
 
 /// A model for work that asks none.

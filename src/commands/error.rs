@@ -85,6 +85,19 @@ pub enum Error {
         /// The state directory.
         path: PathBuf,
     },
+    /// A task has a worktree, and the log knows nothing of it.
+    #[error(
+        "the log in {} does not know task {task}, whose worktree stands: a part of the log is gone, as its write-ahead log",
+        .path.display()
+    )]
+    Forgotten {
+        /// The task.
+        task: TaskId,
+        /// Its worktree.
+        worktree: PathBuf,
+        /// The state directory.
+        path: PathBuf,
+    },
     /// The loop had to leave a task as it is.
     #[error("task {task:#} had to be left: {source}{}", .offered.as_ref().map(|offered| format!("; this key may use {offered}")).unwrap_or_default())]
     Cut {

@@ -7,6 +7,7 @@ use serde::Serialize;
 use super::{Error, open::Opened};
 use crate::{
     domain::{
+        apply::Standing,
         event::Event,
         id::{CommitId, TaskId},
         task::Task,
@@ -27,6 +28,12 @@ pub struct Listed {
     pub begun_ms: u64,
     /// `pending`, or how it ended or why it rests.
     pub outcome: &'static str,
+    /// A process works on it at this moment.
+    pub running: bool,
+    /// It has checks, so that not the model alone says that it is done.
+    pub checked: bool,
+    /// How its work came into the checkout, if it did and was not taken back.
+    pub applied: Option<Applied>,
     /// The role.
     pub role: &'static str,
     /// The proxy's name of its model.
@@ -43,6 +50,16 @@ pub struct Listed {
     pub brief: String,
 }
 
+/// How work came into the checkout, as the log says; what became of it since is not looked at.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Applied {
+    /// As changed files.
+    Files,
+    /// As commits.
+    Commits,
+}
+
 /// The tasks of this checkout.
 #[derive(Debug, Default)]
 pub struct Listing {
@@ -52,24 +69,48 @@ pub struct Listing {
     pub unreadable: Vec<Error>,
 }
 
-/// The tasks of this checkout. One that cannot be read hides no other.
-pub fn list(opened: &Opened) -> Result<Listing, Error> {
-    let Some(log) = Log::open(opened.state_dir(), Access::Read)? else { return Ok(Listing::default()) };
+/// The tasks of this checkout, the newest `most` of them. One that cannot be read hides no other.
+pub fn list(opened: &Opened, most: Option<usize>) -> Result<Listing, Error> {
+    let mut listing = Listing { unreadable: forgotten(opened)?.into_iter().collect(), ..Listing::default() };
+    let Some(log) = Log::open(opened.state_dir(), Access::Read)? else { return Ok(listing) };
     opened.checkout()?;
-    let mut listing = Listing::default();
-    for id in log.tasks()?.into_iter().rev() {
+    for id in log.tasks()? {
+        if most.is_some_and(|most| listing.tasks.len() >= most) {
+            break;
+        }
         let task = match log.started(id) {
             Ok(started) if !opened.is_here(&started)? => continue,
             Ok(_) => log.task(id),
             Err(error) => Err(error),
         };
         match task {
-            Ok(task) => listing.tasks.push(listed(&task)),
+            Ok(task) => listing.tasks.push(listed(&task, log.is_held(id))),
             Err(error) if error.concerns_one_task() => listing.unreadable.push(error.into()),
             Err(error) => return Err(error.into()),
         }
     }
+    listing.tasks.reverse();
+    listing.unreadable.reverse();
     Ok(listing)
+}
+
+/// A task of this state directory whose worktree stands in this repository, and of which the log knows nothing: a part of
+/// the log is gone. None if there is no such task.
+///
+/// # Errors
+/// The log or the repository cannot be read.
+pub fn forgotten(opened: &Opened) -> Result<Option<Error>, Error> {
+    // first, since a task that begins meanwhile is in the log before its worktree stands
+    let Ok(checkout) = opened.checkout() else { return Ok(None) };
+    let worktrees = checkout.task_worktrees()?;
+    let ours = opened.state_dir().join("worktrees");
+    let ours = crate::repo::real_path(&ours).unwrap_or(ours);
+    let known = Log::open(opened.state_dir(), Access::Read)?.map_or_else(|| Ok(Vec::new()), |log| log.tasks())?;
+    let lost = worktrees.into_iter().find_map(|worktree| {
+        let stands = worktree.path.starts_with(&ours) && worktree.path.exists();
+        (stands && !known.contains(&worktree.task)).then_some((worktree.task, worktree.path))
+    });
+    Ok(lost.map(|(task, worktree)| Error::Forgotten { task, worktree, path: opened.state_dir().to_owned() }))
 }
 
 /// One task: its events and what they come to.
@@ -135,8 +176,16 @@ fn existing(opened: &Opened, id: TaskId) -> Result<Log, Error> {
     Ok(Log::open(opened.state_dir(), Access::Read)?.ok_or_else(missing)?)
 }
 
-fn listed(task: &Task) -> Listed {
+fn listed(task: &Task, running: bool) -> Listed {
+    let applied = match task.standing() {
+        Standing::Apart | Standing::Begun(_) | Standing::PuttingBack(_) => None,
+        Standing::Applied { advanced: true, .. } | Standing::Committed { .. } => Some(Applied::Commits),
+        Standing::Applied { advanced: false, .. } | Standing::Uncommitted { .. } => Some(Applied::Files),
+    };
     Listed {
+        running,
+        checked: !task.started.checks.is_empty(),
+        applied,
         task: task.id,
         begun_ms: task.intents.first().map_or(0, |own| own.at_ms),
         outcome: task.outcome().map_or("pending", |outcome| outcome.word()),

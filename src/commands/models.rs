@@ -20,7 +20,9 @@ pub struct Report {
     r#type: &'static str,
     /// The proxy's address.
     pub proxy: String,
-    /// One for each alias, in the proxy's order.
+    /// What the aliases were picked by, if they were.
+    pub filter: Option<String>,
+    /// One for each alias that was picked, in the proxy's order.
     pub models: Vec<Row>,
     /// Roles whose alias the proxy does not offer.
     pub missing: Vec<Missing>,
@@ -37,6 +39,8 @@ pub struct Row {
     pub backing: Option<String>,
     /// The provider.
     pub provider: Option<String>,
+    /// What it is for: `chat`, `embedding` and so on.
+    pub mode: Option<String>,
     /// How it is spoken to.
     pub route: Option<Route>,
     /// The input window in tokens.
@@ -82,17 +86,17 @@ pub struct Missing {
     pub near: Vec<String>,
 }
 
-/// Asks the proxy what it offers.
+/// Asks the proxy what it offers; of that, the aliases that have `filter` in their name, their model's or its provider's.
 ///
 /// # Errors
 /// The proxy cannot be reached, or not with these settings.
-pub async fn models(settings: &Settings, environment: &Environment) -> Result<Report, Error> {
+pub async fn models(settings: &Settings, environment: &Environment, filter: Option<&str>) -> Result<Report, Error> {
     let proxy = proxy::connect(settings, environment)?;
     let catalog = proxy::catalog(&proxy, settings, proxy::LOOK).await?;
-    Ok(report(settings.base_url()?, &catalog, settings))
+    Ok(report(settings.base_url()?, &catalog, settings, filter))
 }
 
-fn report(address: &str, catalog: &Catalog, settings: &Settings) -> Report {
+fn report(address: &str, catalog: &Catalog, settings: &Settings, filter: Option<&str>) -> Report {
     let mut missing = Vec::new();
     let mut used: Vec<(RoleName, &Entry)> = Vec::new();
     for (role, alias) in &settings.roles {
@@ -108,11 +112,31 @@ fn report(address: &str, catalog: &Catalog, settings: &Settings) -> Report {
     }
     let roles =
         |entry: &Entry| used.iter().filter(|(_, used)| used.alias == entry.alias).map(|(role, _)| *role).collect();
-    let models = catalog.entries.iter().map(|entry| Row::new(entry, roles(entry))).collect();
-    Report { v: 1, r#type: "models", proxy: address.to_owned(), models, missing, notes: catalog.notes.clone() }
+    let rows = catalog.entries.iter().map(|entry| Row::new(entry, roles(entry)));
+    Report {
+        v: 1,
+        r#type: "models",
+        proxy: address.to_owned(),
+        filter: filter.map(str::to_owned),
+        models: rows.filter(|row| filter.is_none_or(|filter| row.has(filter))).collect(),
+        missing,
+        notes: catalog.notes.clone(),
+    }
 }
 
 impl Row {
+    /// Whether nothing says that it could not do a task. What a role names is always told.
+    #[must_use]
+    pub fn could_do_a_task(&self) -> bool {
+        let chats = self.mode.as_deref().is_none_or(|mode| mode == "chat");
+        !self.roles.is_empty() || (chats && self.tools != Some(false))
+    }
+
+    fn has(&self, filter: &str) -> bool {
+        let names = [Some(&self.alias), self.backing.as_ref(), self.provider.as_ref()];
+        names.into_iter().flatten().any(|name| name.to_lowercase().contains(&filter.to_lowercase()))
+    }
+
     fn new(entry: &Entry, roles: Vec<RoleName>) -> Self {
         let mut notes = entry.notes.clone();
         // a model that embeds or draws is listed, but nothing here could use it
@@ -123,6 +147,7 @@ impl Row {
             alias: entry.alias.clone(),
             backing: entry.backing.clone(),
             provider: entry.provider.clone(),
+            mode: entry.mode.clone(),
             route: entry.route,
             max_input_tokens: entry.max_input_tokens,
             max_output_tokens: entry.max_output_tokens,

@@ -15,7 +15,7 @@ use crate::{
         outcome::{End, Handback, Outcome},
         task::Task,
     },
-    repo::{self, Checkout},
+    repo::{self, Checkout, Diff},
 };
 
 /// The result of a run of a task.
@@ -56,7 +56,7 @@ pub struct TaskResult {
     pub head: Option<String>,
     /// The task's worktree, while it stands.
     pub worktree: Option<String>,
-    /// The paths that changed between snapshot and head.
+    /// The paths that changed between snapshot and head; of a file that was renamed both.
     pub artifacts: Vec<String>,
     /// What changed, counted.
     pub diffstat: Option<DiffStat>,
@@ -70,8 +70,10 @@ pub struct TaskResult {
     pub duration_s: f64,
     /// Who was asked, and who answered last.
     pub model: Model,
-    /// The last check that was run.
+    /// The last check that was run; null if none is set, or none was run.
     pub check: Option<Check>,
+    /// Every check that is set, as it last went; empty means that nothing but the model speaks for the work.
+    pub checks: Vec<Check>,
     /// The answers that it waits for: `rollback`, `keep`, `drop`; empty if it waits for none.
     pub answers: Vec<&'static str>,
     /// What the person should know.
@@ -123,7 +125,9 @@ pub struct Model {
 pub struct Check {
     /// The command line.
     pub command: String,
-    /// Its exit status; null if a signal or a limit ended it.
+    /// It was run: those behind one that failed are not.
+    pub ran: bool,
+    /// Its exit status; null if a signal or a limit ended it, or it was not run.
     pub status: Option<i32>,
     /// The end of its output.
     pub output_tail: String,
@@ -168,7 +172,7 @@ impl TaskResult {
             head: task.head.as_ref().map(|head| head.0.clone()),
             worktree: (stands && task.gave_back().is_none() && Path::new(&started.worktree).exists())
                 .then(|| started.worktree.clone()),
-            artifacts: diff.iter().flat_map(|diff| diff.files.iter().map(|file| file.path.clone())).collect(),
+            artifacts: diff.iter().flat_map(Diff::paths).map(str::to_owned).collect(),
             diffstat: diff.map(|diff| DiffStat {
                 files: diff.files.len(),
                 insertions: diff.insertions,
@@ -189,7 +193,8 @@ impl TaskResult {
                 provider: started.model.provider.clone(),
                 answered_by: task.last_turn().and_then(|turn| Some(turn.reply.answered_by.as_ref()?.backing.clone())),
             },
-            check: last_check(task),
+            check: checks(task).into_iter().rfind(|check| check.ran),
+            checks: checks(task),
             answers: if task.asks_about_files() { vec!["rollback", "keep", "drop"] } else { Vec::new() },
             notices: with_found(notices(task, outcome, discard), task, checkout),
             begin_again,
@@ -212,12 +217,20 @@ fn discard_status(task: &Task) -> Option<Status> {
         .map(|intent| intent.status)
 }
 
-fn last_check(task: &Task) -> Option<Check> {
-    task.turns.iter().rev().find_map(|turn| turn.checks.last()).map(|check| Check {
-        command: check.command.clone(),
-        status: check.status,
-        output_tail: check.output_tail.clone(),
-    })
+/// The checks of a task as they went when they were last run.
+fn checks(task: &Task) -> Vec<Check> {
+    let last = task.turns.iter().rev().find(|turn| !turn.checks.is_empty());
+    let ran = last.map_or(&[][..], |turn| &turn.checks);
+    let as_it_went = |(index, command): (usize, &String)| {
+        let how = ran.get(index);
+        Check {
+            command: command.clone(),
+            ran: how.is_some(),
+            status: how.and_then(|how| how.status),
+            output_tail: how.map(|how| how.output_tail.clone()).unwrap_or_default(),
+        }
+    };
+    task.started.checks.iter().enumerate().map(as_it_went).collect()
 }
 
 /// What was asked of a task's commits; none if the repository holds them no more, as after it was cloned anew.
@@ -278,6 +291,11 @@ fn notices(task: &Task, outcome: &Outcome, discard: Option<Status>) -> Vec<Strin
     notices
 }
 
+/// A number of replies.
+fn replies(number: usize) -> String {
+    if number == 1 { "1 reply".to_owned() } else { format!("{number} replies") }
+}
+
 /// Where it was not, or not always, the model that the task was begun with.
 fn who_answered(task: &Task) -> Vec<String> {
     let asked = &task.started.model;
@@ -295,9 +313,10 @@ fn who_answered(task: &Task) -> Vec<String> {
         let times = task.turns.iter().filter(|turn| turn.reply.fallback().is_some()).count();
         let of = task.turns.len();
         notices.push(format!(
-            "{} answered in place of {}: {times} of {of} replies",
+            "{} answered in place of {}: {times} of {}",
             instead.join(" and "),
-            asked.alias
+            asked.alias,
+            replies(of)
         ));
     }
     if own.len() > 1 {
@@ -321,8 +340,8 @@ fn who_answered(task: &Task) -> Vec<String> {
     let uncounted = task.turns.iter().filter(|turn| turn.reply.usage.is_none()).count();
     if uncounted > 0 {
         notices.push(format!(
-            "tokens and cost are in part estimates: {uncounted} of {} replies said nothing of tokens",
-            task.turns.len()
+            "tokens and cost are in part estimates: {uncounted} of {} said nothing of tokens",
+            replies(task.turns.len())
         ));
     }
     notices

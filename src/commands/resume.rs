@@ -2,7 +2,7 @@
 
 use super::{
     Error,
-    log::TaskDiff,
+    log::{self, TaskDiff},
     open::Opened,
     owned::owned,
     proxy,
@@ -12,15 +12,18 @@ use super::{
 };
 use crate::{
     agent,
-    domain::{event::EventKind, gate::Answer, id::TaskId, task::Task},
+    domain::{command_line, event::EventKind, gate::Answer, id::TaskId, intent::IntentKind, phase::Phase, task::Task},
     log::{Access, Journal, Log, crash},
 };
 
-/// The task to resume where none is named: the only pending one of this checkout.
+/// The task to resume where none is named: the only one of this checkout that waits for somebody to go on with it.
 pub fn choose(opened: &Opened) -> Result<Choice, Error> {
-    let Some(log) = Log::open(opened.state_dir(), Access::Read)? else { return Ok(Choice::Nothing) };
+    let forgotten = log::forgotten(opened)?;
+    let Some(log) = Log::open(opened.state_dir(), Access::Read)? else {
+        return forgotten.map_or(Ok(Choice::Nothing), Err);
+    };
     opened.checkout()?;
-    let (mut pending, mut unreadable) = (Vec::new(), None);
+    let (mut pending, mut held, mut unreadable) = (Vec::new(), None, forgotten);
     for id in log.tasks()? {
         let task = match log.started(id) {
             Ok(started) if !opened.is_here(&started)? => continue,
@@ -28,15 +31,18 @@ pub fn choose(opened: &Opened) -> Result<Choice, Error> {
             Err(error) => Err(error),
         };
         match task {
+            // whoever works on it goes on with it
+            Ok(_) if log.is_held(id) => held = Some(id),
             Ok(task) => pending.extend(Some(task).filter(is_pending)),
-            Err(error) if error.concerns_one_task() => unreadable = Some(error),
+            Err(error) if error.concerns_one_task() => unreadable = Some(error.into()),
             Err(error) => return Err(error.into()),
         }
     }
     Ok(match (pending.as_slice(), unreadable) {
         // whether it could go on is not known
-        ([], Some(error)) => return Err(error.into()),
-        ([], None) => Choice::Nothing,
+        ([], Some(error)) => return Err(error),
+        // entering it says who works on it
+        ([], None) => held.map_or(Choice::Nothing, Choice::Task),
         ([one], _) => Choice::Task(one.id),
         _ => Choice::Several(pending),
     })
@@ -50,6 +56,59 @@ pub enum Choice {
     Task(TaskId),
     /// Several are pending, newest first: a person must choose.
     Several(Vec<Task>),
+}
+
+/// What a task is that is gone on with, and how it stands, in lines for the person; none while another process works on it.
+pub fn notice(opened: &Opened, id: TaskId) -> Result<Option<Notice>, Error> {
+    let Some(log) = Log::open(opened.state_dir(), Access::Read)? else { return Ok(None) };
+    let task = log.task(id)?;
+    if log.is_held(id) || !is_pending(&task) {
+        return Ok(None);
+    }
+    let found = standing(&task);
+    Ok(Some(Notice { task: id, branch: task.started.branch.clone(), brief: task.started.brief.clone(), found }))
+}
+
+/// What is told of a task before it goes on.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Notice {
+    /// Its id.
+    pub task: TaskId,
+    /// Its branch.
+    pub branch: String,
+    /// What is to be done.
+    pub brief: String,
+    /// Where it stopped, in a sentence.
+    pub found: String,
+}
+
+/// Where a task stopped, as its log says.
+fn standing(task: &Task) -> String {
+    let turn = task.last_turn().map_or(0, |turn| turn.number);
+    if let Some(outcome) = task.outcome() {
+        let owes = if task.ended.is_some() { ", and is still to be cleared up" } else { "" };
+        return format!("{}{owes}: {}", outcome.word(), outcome.cause());
+    }
+    let doing = task.pending_intents().find_map(|intent| match &intent.kind {
+        IntentKind::Command { command, .. } => Some(format!("while `{}` ran", command_line::shown(command))),
+        IntentKind::FileEdit { path, .. } => Some(format!("while {path} was written")),
+        IntentKind::Check { .. } => Some("while the checks ran".to_owned()),
+        IntentKind::Squash { .. } => Some("while its commits became one".to_owned()),
+        IntentKind::Discard { .. } => Some("while its branch was discarded".to_owned()),
+        IntentKind::CheckoutSwitch { .. } => Some("while the checkout changed branches".to_owned()),
+        IntentKind::Task
+        | IntentKind::CleanUp
+        | IntentKind::Apply { .. }
+        | IntentKind::Land(_)
+        | IntentKind::PutBack { .. } => None,
+    });
+    let doing = doing.unwrap_or_else(|| match task.phase() {
+        Phase::Preparing => "before its worktree stood".to_owned(),
+        Phase::Asking => format!("while turn {} was waited for", turn + 1),
+        Phase::Acting => format!("in the middle of turn {turn}"),
+        Phase::Idle | Phase::Paused | Phase::Ended => format!("after turn {turn}"),
+    });
+    format!("cut off {doing}")
 }
 
 /// Whether a task can go on, or owes a discard or a clean-up.

@@ -8,12 +8,12 @@ use crate::{
     agent::{
         self,
         context::View,
-        env::{Env, Stop},
+        env::{Env, Live, Stop},
         turn,
     },
     domain::{checkout::Isolation, mask::Mask},
     log::{Journal, Subscriber},
-    ports::llm::{Deltas, Llm},
+    ports::llm::Llm,
     repo::Checkout,
 };
 
@@ -21,8 +21,8 @@ use crate::{
 pub struct Watch {
     /// Called with each event once it is durable; the journal's.
     pub subscribers: Vec<Subscriber>,
-    /// Where streamed text goes.
-    pub deltas: Deltas,
+    /// Where goes what is shown while it happens.
+    pub live: Live,
     /// The person's wish to stop.
     pub stop: Stop,
 }
@@ -63,7 +63,7 @@ pub async fn run(
         view: View::default(),
         mask,
         stop: watch.stop,
-        deltas: watch.deltas,
+        live: watch.live,
     };
     let task = journal.task().id;
     let outcome = turn::run(&mut journal, &mut env).await.map_err(|source| match source {

@@ -5,7 +5,10 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::model::{Prices, Usage};
+use super::{
+    amount::{counted, span},
+    model::{Prices, Usage},
+};
 
 /// An amount of money in picodollars (10⁻¹² USD): whole numbers, so that sums are exact and survive JSON.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize, JsonSchema)]
@@ -135,17 +138,17 @@ impl Caps {
     /// Why the next request is not sent: its estimated input alone would reach the cap.
     #[must_use]
     pub fn no_room(&self, cap: Cap, prices: &Prices, estimated_input: u64, spend: &Spend) -> String {
-        let turns = spend.turns;
+        let turns = counted(u64::from(spend.turns), "turn");
         match (cap, prices.of_input(estimated_input)) {
             (Cap::Cost, Some(cost)) => format!(
                 "the cost cap of {} leaves no room for the next request (about {cost} for its input alone): {} spent in \
-                 {turns} turns",
+                 {turns}",
                 self.cost.unwrap_or_default(),
                 spend.cost
             ),
             (_, _) => format!(
                 "the cap of {} tokens leaves no room for the next request (about {estimated_input} tokens): {} spent in \
-                 {turns} turns",
+                 {turns}",
                 self.tokens,
                 spend.usage.total()
             ),
@@ -155,22 +158,22 @@ impl Caps {
     /// The sentence for the handback note: which cap, its value, what was spent, how many turns.
     #[must_use]
     pub fn describe(&self, cap: Cap, spend: &Spend, spent_ms: u64) -> String {
-        let turns = spend.turns;
+        let turns = counted(u64::from(spend.turns), "turn");
         match cap {
-            Cap::Turns => format!("the cap of {} turns was reached after {turns} turns", self.turns),
+            Cap::Turns => {
+                format!("the cap of {} was reached after {turns}", counted(u64::from(self.turns), "turn"))
+            }
             Cap::Tokens => {
-                format!("the cap of {} tokens was reached: {} spent in {turns} turns", self.tokens, spend.usage.total())
+                format!("the cap of {} tokens was reached: {} spent in {turns}", self.tokens, spend.usage.total())
             }
             Cap::Cost => format!(
-                "the cost cap of {} was reached: {} spent in {turns} turns",
+                "the cost cap of {} was reached: {} spent in {turns}",
                 self.cost.unwrap_or_default(),
                 spend.cost
             ),
-            Cap::Time => format!(
-                "the time cap of {} s was reached: {} s spent in {turns} turns",
-                self.time_ms / 1000,
-                spent_ms / 1000
-            ),
+            Cap::Time => {
+                format!("the time cap of {} was reached: {} spent in {turns}", span(self.time_ms), span(spent_ms))
+            }
         }
     }
 }

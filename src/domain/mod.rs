@@ -3,9 +3,11 @@
 //! No I/O, no async, no clock. Everything above stands on two functions:
 //! [`task::Task::apply`] (the only fold) and [`next::next`] (the only decision).
 
+pub mod amount;
 pub mod apply;
 pub mod caps;
 pub mod checkout;
+pub mod command_line;
 pub mod event;
 pub mod filters;
 pub mod fold;

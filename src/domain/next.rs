@@ -3,7 +3,9 @@
 //! It never asks while a call is unanswered or an intent other than the task's own is open.
 
 use super::{
+    amount::counted,
     caps::Cap,
+    command_line,
     event::ResultStatus,
     id::{CallId, IntentId},
     intent::{IntentKind, Status},
@@ -211,7 +213,7 @@ fn between_turns(task: &Task, now: Now) -> Step {
         return paused(
             Pause::Gated,
             &format!(
-                "the window of {alias} was too small for {times} ever smaller requests: {message}; {}",
+                "the request did not fit the window of {alias}, {times} times, each smaller than the one before: {message}; {}",
                 task.room_for_window()
             ),
         );
@@ -255,12 +257,14 @@ fn failure(task: &Task) -> Option<String> {
         let failed = turn.checks.last().map_or_else(String::new, |check| {
             let how =
                 check.status.map_or_else(|| "was ended".to_owned(), |status| format!("exited with status {status}"));
-            format!("; the last time `{}` {how}", check.command)
+            format!("; the last time `{}` {how}", command_line::shown(&check.command))
         });
-        return Some(format!("the check failed {} times{failed}", task.failed_checks));
+        return Some(format!("the check failed {}{failed}", counted(u64::from(task.failed_checks), "time")));
     }
     if task.bad_replies >= role.bad_replies {
-        return Some(format!("no usable tool call in {} replies in a row{}", task.bad_replies, why_none(task)));
+        let replies =
+            if task.bad_replies == 1 { "1 reply".to_owned() } else { format!("{} replies", task.bad_replies) };
+        return Some(format!("no usable tool call in {} in a row{}", replies, why_none(task)));
     }
     if task.repeat.told > 0 && task.repeat.count > task.repeat.told && task.repeat.count >= role.repeats {
         let last = turn.results.iter().rev().find(|result| result.status != ResultStatus::NotRun);

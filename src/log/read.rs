@@ -47,7 +47,11 @@ impl Row {
                 body: row.get(5)?,
             })
         };
-        Ok(Self { seq: number(0)?, content: content().map_err(|error: rusqlite::Error| error.to_string()) })
+        let content = || content().map_err(|error: rusqlite::Error| error.to_string());
+        Ok(match row.get::<_, i64>(0)? {
+            below @ ..=0 => Self { seq: 0, content: Err(format!("its number is {below}, and they begin with 1")) },
+            seq => Self { seq: in_range(0, seq)?, content: content() },
+        })
     }
 }
 
@@ -57,7 +61,8 @@ impl Log {
         let database = |source| self.database("reading events", source);
         let mut statement = self
             .connection
-            .prepare_cached(&format!("{EVENT} WHERE task = ?1 AND seq > ?2 ORDER BY seq"))
+            // below 1 stands what no nisse has written: it is told, not passed over
+            .prepare_cached(&format!("{EVENT} WHERE task = ?1 AND (seq > ?2 OR seq < 1) ORDER BY seq"))
             .map_err(database)?;
         let rows: Vec<Row> = statement
             .query_map(params![task.to_string(), int(after)], Row::read)

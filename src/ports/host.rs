@@ -4,6 +4,8 @@
 
 use std::time::Duration;
 
+use tokio::sync::watch;
+
 use super::BoxFuture;
 use crate::domain::id::Hash;
 
@@ -41,9 +43,13 @@ pub trait Host: Send + Sync {
     /// Matching lines of files under the root, ignore rules applied, sorted by path.
     fn search<'a>(&'a self, search: &'a Search) -> BoxFuture<'a, Result<Found, Error>>;
 
-    /// Runs a shell command line in the root, to its end or its limit. Dropping the future ends the command.
-    fn run<'a>(&'a self, command: &'a Command) -> BoxFuture<'a, Result<CommandOutput, Error>>;
+    /// Runs a shell command line in the root, to its end or its limit. Dropping the future ends the command. Meanwhile
+    /// `last_line` holds the last line of its output that is not blank, as far as somebody looks.
+    fn run<'a>(&'a self, command: &'a Command, last_line: &'a LastLine) -> BoxFuture<'a, Result<CommandOutput, Error>>;
 }
+
+/// Where the last line of a running command's output is found: shown, never recorded.
+pub type LastLine = watch::Sender<String>;
 
 /// A path after its links were followed.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -26,13 +26,22 @@ pub trait Llm: Send + Sync {
 /// Where streamed text goes: shown, never recorded.
 pub type Deltas = UnboundedSender<Delta>;
 
-/// A piece of streamed text.
+/// A piece of a reply that arrives.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Delta {
     /// Text for a reader.
     Text(String),
     /// Reasoning that the vendor shows.
     Reasoning(String),
+    /// Arguments of a call.
+    Call {
+        /// The call's name, as far as it has come.
+        name: String,
+        /// Bytes of its arguments that have come.
+        bytes: u64,
+        /// How many of them are new.
+        more: u64,
+    },
 }
 
 /// A request, rendered wholly from the log; the adapter puts it into the route's form.

@@ -41,6 +41,13 @@ impl fmt::Display for FileStat {
     }
 }
 
+impl Diff {
+    /// The paths that changed; of a file that was renamed both.
+    pub fn paths(&self) -> impl Iterator<Item = &str> {
+        self.files.iter().flat_map(|file| file.renamed_from.as_deref().into_iter().chain([file.path.as_str()]))
+    }
+}
+
 impl Checkout {
     /// Whether both commits hold the same files.
     pub fn tree_equal(&self, a: &CommitId, b: &CommitId) -> Result<bool, Error> {

@@ -86,7 +86,7 @@ fn off_a_terminal_the_line_of_a_turn_says_what_came_and_what_the_model_was_told(
     run.ends(0, "handback");
     let lines: Vec<&str> = run.stderr.lines().filter(|line| line.starts_with("turn ")).collect();
     for (line, parts) in lines.iter().zip([
-        &["no call, but text: \"First I look at\"", "told: Your last reply called no tool"][..],
+        &["no call, but text: \"First I look at …\"", "told: Your last reply called no tool"][..],
         &["execute_python", "told: Call one tool now, for example read_file"],
         &["write_file b.txt"],
         &["no call, an empty reply", "told: "],

@@ -71,7 +71,7 @@ fn the_command_that_goes_on_with_a_capped_task_works() {
     let env = TestEnvironment::new(Wire::Chat, busy());
     let run = env.delegate(&["--max-tokens", "50"], "Write.");
     run.ends(4, "capped");
-    let command = "go on with a larger cap: nisse delegate --max-tokens 100 Write.";
+    let command = "with a larger cap: nisse delegate --max-tokens 100 Write.";
     assert!(run.stderr.contains(command), "{}", run.report());
 }
 

@@ -255,3 +255,16 @@ fn a_file_name_with_a_line_break_cuts_no_list() {
     let changed = env.changed_paths();
     assert!(changed.contains(&"z.txt".to_owned()) && changed.contains(&"one\ntwo.txt".to_owned()), "{changed:?}");
 }
+
+#[test]
+fn of_a_renamed_file_both_names_are_told() {
+    let rename = Step::call("run_command", json!({"command": "mv long.txt other.txt"}));
+    let env = TestEnvironment::new(Wire::Chat, vec![rename, Step::hand_back()]);
+    env.checkout.write("long.txt", "one\ntwo\nthree\nfour\n").commit("a file");
+    let result = env.delegate(&[], "Rename long.txt.").ends(0, "handback");
+    assert_eq!(result["artifacts"], json!(["long.txt", "other.txt"]));
+    assert_eq!(result["diffstat"]["files"], 1);
+    let task = result["task"].as_str().unwrap();
+    let diff = env.run(&["log", task, "--diff", "--json"]).exits(0).json().remove(0);
+    assert_eq!(diff["files"], json!(["long.txt", "other.txt"]));
+}

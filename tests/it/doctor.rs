@@ -4,7 +4,10 @@ use std::{collections::BTreeMap, ffi::OsString};
 
 use axum::{Json, Router, http::StatusCode, routing::get};
 use nisse::{
-    cli::{error, render},
+    cli::{
+        error,
+        render::{self, Width, models::Detail},
+    },
     commands::{
         doctor::{self, Report, Verdict},
         models,
@@ -40,6 +43,10 @@ fn catalog() -> Value {
          "model_info": {"max_input_tokens": 8192, "supports_function_calling": false}},
         {"model_name": "vague", "litellm_params": {"model": "openai/vague"}, "model_info": {}},
     ]})
+}
+
+fn models_text(report: &models::Report, detail: Detail, columns: Option<usize>) -> String {
+    anstream::adapter::strip_str(&render::models::text(report, detail, Width::of(columns))).to_string()
 }
 
 struct Place(tempfile::TempDir);
@@ -92,8 +99,12 @@ async fn a_sound_place_is_good_and_nothing_is_made() {
     let role = report.settings.iter().find(|setting| setting.key == "roles.delegate").unwrap();
     assert_eq!((role.value.as_deref(), role.source.as_str()), (Some("strong"), "NISSE_ROLE_DELEGATE"));
     assert!(!place.0.path().join("state").exists());
-    let (text, json) = (render::doctor::text(&report), serde_json::to_string(&report).unwrap());
-    assert!(text.contains("delegate: strong (anthropic/claude-x of anthropic), native, window 100000"), "{text}");
+    let (text, json) = (render::doctor::text(&report, true, Width::of(None)), serde_json::to_string(&report).unwrap());
+    let text = anstream::adapter::strip_str(&text).to_string();
+    assert!(
+        text.contains("✓ delegate        strong (anthropic/claude-x of anthropic), native, window 100000"),
+        "{text}"
+    );
     for shown in [text, json] {
         assert!(!shown.contains("sk-token"), "{shown}");
     }
@@ -148,7 +159,8 @@ async fn a_proxy_that_is_down_is_told_from_a_key_that_is_refused() {
             [("NISSE_LLM_BASE_URL", address), ("NISSE_LLM_TOKEN", "sk-token"), ("NISSE_ROLE_DELEGATE", "strong")];
         let report = place.doctor(&variables).await;
         assert_eq!((found(&report, "proxy")[0].0, report.exit()), (verdict, exit), "{report:?}");
-        let error = models::models(&place.settings(&variables), &place.environment(&variables)).await.unwrap_err();
+        let error =
+            models::models(&place.settings(&variables), &place.environment(&variables), None).await.unwrap_err();
         let told = error::report(&error);
         assert_eq!((told.kind, told.exit), (kind, exit), "{told:?}");
         assert!(told.lines().len() <= 3);
@@ -198,14 +210,40 @@ async fn models_shows_what_the_proxy_says_and_nothing_else() {
         ("NISSE_ROLE_DELEGATE", "strong"),
         ("NISSE_ROLE_EXECUTOR", "weka"),
     ];
-    let report = models::models(&place.settings(&variables), &place.environment(&variables)).await.unwrap();
-    let text = render::models::text(&report).replace(&address, "PROXY");
+    let report = models::models(&place.settings(&variables), &place.environment(&variables), None).await.unwrap();
+    let every = Detail { all: true, columns: true };
+    let text = models_text(&report, every, None).replace(&address, "PROXY");
     insta::assert_snapshot!(text);
     let json = serde_json::to_value(&report).unwrap();
     assert_eq!((&json["v"], &json["type"]), (&json!(1), &json!("models")));
     assert_eq!(json["models"][0]["roles"], json!(["delegate"]));
     assert_eq!(json["models"][2]["max_input_tokens"], Value::Null);
     assert_eq!(json["missing"][0]["near"], json!(["weak"]));
+}
+
+#[tokio::test]
+async fn models_are_those_that_could_do_a_task_and_a_filter_picks() {
+    let mut catalog = catalog();
+    catalog["data"].as_array_mut().unwrap().push(json!({"model_name": "vectors",
+        "litellm_params": {"model": "openai/text-embedding-3"}, "model_info": {"mode": "embedding"}}));
+    let (place, address) = (Place::new(), proxy(StatusCode::OK, catalog).await);
+    let variables =
+        [("NISSE_LLM_BASE_URL", address.as_str()), ("NISSE_LLM_TOKEN", "t"), ("NISSE_ROLE_DELEGATE", "vague")];
+    let (settings, environment) = (place.settings(&variables), place.environment(&variables));
+    let told = async |filter, all| {
+        let report = models::models(&settings, &environment, filter).await.unwrap();
+        models_text(&report, Detail { all, columns: false }, Some(80))
+    };
+    let text = told(None, false).await;
+    let aliases: Vec<&str> =
+        text.lines().skip(1).map_while(|line| line.split(' ').next().filter(|a| !a.is_empty())).collect();
+    assert_eq!(aliases, ["vague", "strong"], "roles first, and nothing without tools:\n{text}");
+    assert!(text.contains("100k    4k      $1/2  yes") && text.contains("2 more models without tools"), "{text}");
+    let all = told(None, true).await;
+    assert!(all.contains("\nweak ") && all.contains("\nvectors ") && !all.contains("more models"), "{all}");
+    let picked = told(Some("CLAUDE"), false).await;
+    assert!(picked.contains("strong") && !picked.contains("vague"), "{picked}");
+    assert!(told(Some("none such"), false).await.contains("no model that has \"none such\" in its name"));
 }
 
 #[tokio::test]
@@ -223,6 +261,9 @@ async fn a_fallback_of_the_proxys_is_warned_of_with_what_the_settings_make_of_it
         assert_eq!(report.exit(), 0);
     }
     let variables = [&base[..], &[("NISSE_DELEGATE_FALLBACK", "allow")]].concat();
-    let report = models::models(&place.settings(&variables), &place.environment(&variables)).await.unwrap();
-    assert!(render::models::text(&report).contains("strong: the proxy falls back to weak"));
+    let report = models::models(&place.settings(&variables), &place.environment(&variables), None).await.unwrap();
+    assert!(
+        models_text(&report, Detail { all: false, columns: false }, None)
+            .contains("strong: the proxy falls back to weak")
+    );
 }

@@ -124,7 +124,7 @@ fn without_an_answer_nothing_is_touched_and_an_answer_to_no_question_is_wrong() 
     }
     assert_eq!(env.server.requests().len(), asked);
     let said = env.run(&["resume", task]);
-    assert!(said.stdout.contains("--rollback, --keep or --drop"), "{}", said.report());
+    assert!(said.stdout.contains("--rollback\n"), "{}", said.report());
     env.run(&["resume", task, "--rollback", "--keep"]).exits(2);
     env.run(&["resume", "--json", task, "--drop"]).ends(0, "dropped");
     let run = env.run(&["resume", "--json", task, "--keep"]);
@@ -180,11 +180,11 @@ fn on_a_terminal_the_person_is_asked() {
     let question = "What becomes of it";
     // the last of four is where the question begins; one down is the first
     for (keys, code, words) in [
-        ("\r", 6, "--rollback, --keep or --drop"),
-        ("\u{1b}", 6, "--rollback, --keep or --drop"),
-        ("\u{3}", 6, "--rollback, --keep or --drop"),
-        ("j\r", 0, "handback"),
-        ("jj\r", 0, "handback"),
+        ("\r", 6, "--rollback\r\n"),
+        ("\u{1b}", 6, "--rollback\r\n"),
+        ("\u{3}", 6, "--rollback\r\n"),
+        ("j\r", 0, "handed back"),
+        ("jj\r", 0, "handed back"),
         ("k\r", 0, "dropped"),
     ] {
         let (env, gated, _scratch) = cut_in_a_command(Wire::Chat);

@@ -56,6 +56,7 @@ mod repo;
 mod resume;
 mod same_second;
 mod schemas;
+mod screens;
 mod secrets;
 mod settings;
 mod states;

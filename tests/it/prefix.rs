@@ -217,7 +217,7 @@ impl World {
         let checkout = self.checkout();
         let host = Local::new(Path::new(&journal.task().started.worktree), [("PATH", "/usr/local/bin:/usr/bin:/bin")]);
         let (_stopper, stop) = Stopper::new();
-        let (deltas, _streamed) = tokio::sync::mpsc::unbounded_channel();
+        let (live, _shown) = tokio::sync::mpsc::unbounded_channel();
         let mut env = Env {
             llm: &model,
             host: &host,
@@ -227,7 +227,7 @@ impl World {
             view: View::default(),
             mask: Mask::new(&[]),
             stop,
-            deltas,
+            live,
         };
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
         let outcome = runtime.block_on(turn::run(&mut journal, &mut env)).unwrap();

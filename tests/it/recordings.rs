@@ -293,15 +293,19 @@ async fn text_and_reasoning_are_shown_as_they_come() {
     for file in ["msg_thinktool_stream.sse", "x_chat_anth_thinktool_stream.sse"] {
         let (_, shown) = ask(file, true).await;
         let (mut text, mut reasoning) = (String::new(), String::new());
+        let mut called = (String::new(), 0, 0);
         for delta in &shown {
             match delta {
                 Delta::Text(piece) => text.push_str(piece),
                 Delta::Reasoning(piece) => reasoning.push_str(piece),
+                Delta::Call { name, bytes, more } => called = (name.clone(), *bytes, called.2 + more),
             }
         }
         assert!(shown.len() > 5, "{file}: in pieces");
         let wanted = ("Hello from upstream Claude.", "Let me look at the file first.");
         assert_eq!((text.as_str(), reasoning.as_str()), wanted, "{file}");
+        // and of a call its name, and how much of it there is
+        assert!(called.0 == "read_file" && called.1 > 0 && called.1 == called.2, "{file}: {called:?}");
     }
 }
 

@@ -27,6 +27,7 @@ use serde_json::{Value, json};
 use crate::support::{Run, Script, Step, TestEnvironment, Wire, wait_until};
 
 mod corrupt;
+mod lost;
 pub(crate) mod versions;
 
 fn state_dir(env: &TestEnvironment) -> PathBuf {

@@ -1,8 +1,10 @@
 //! What a person sees on a terminal while a task runs, and what is left on it.
 
+use std::time::Duration;
+
 use serde_json::json;
 
-use crate::support::{Script, Step, TestEnvironment, Wire};
+use crate::support::{Piece, Script, Step, TestEnvironment, Wire};
 
 /// A screen of 80 columns, as far as nisse's progress uses one.
 #[derive(Default)]
@@ -36,8 +38,12 @@ impl Screen {
     }
 
     fn control(&mut self, sequence: &str) {
-        if sequence == "[J" {
-            self.lines.truncate(self.row + 1);
+        if sequence == "[A" {
+            self.row = self.row.saturating_sub(1);
+        } else if sequence == "[J" || sequence == "[K" {
+            if sequence == "[J" {
+                self.lines.truncate(self.row + 1);
+            }
             if let Some(line) = self.lines.get_mut(self.row) {
                 line.truncate(self.column);
             }
@@ -93,7 +99,7 @@ fn nothing_wraps_and_nothing_is_left_of_the_live_line() {
         run.exits(0);
         assert!(run.stdout.contains("left  running sleep 1"), "the live line never came:\n{}", run.report());
         // the result is data, which nobody folds
-        let (progress, result) = run.stdout.split_once("handback: ").unwrap();
+        let (progress, result) = run.stdout.split_once("handed back").unwrap();
         let screen = Screen::of(progress);
         assert!(screen.widest < 80, "a line has {} columns", screen.widest);
         let text = screen.text();
@@ -105,6 +111,62 @@ fn nothing_wraps_and_nothing_is_left_of_the_live_line() {
         let styles = screen.sequences.iter().filter(|sequence| sequence.ends_with('m')).count();
         assert_eq!(styles == 0, colourless, "{:?}", screen.sequences);
     }
+}
+
+/// A piece of a normalized stream.
+fn chunk(delta: &serde_json::Value) -> Piece {
+    Piece::Bytes(format!("data: {}\n\n", json!({"choices": [{"index": 0, "delta": delta}]})).into_bytes())
+}
+
+#[test]
+fn what_arrives_is_seen_before_it_is_whole() {
+    let pause = || Piece::Pause(Duration::from_millis(400));
+    let call = |name: &str, arguments: &str| {
+        let function = json!({"name": name, "arguments": arguments});
+        chunk(&json!({"tool_calls": [{"index": 0, "id": "a", "function": function}]}))
+    };
+    let end = json!({"choices": [{"index": 0, "delta": {}, "finish_reason": "tool_calls"}]});
+    let usage = json!({"choices": [], "usage": {"prompt_tokens": 1000, "completion_tokens": 50}});
+    let end = || Piece::Bytes(format!("data: {end}\n\ndata: {usage}\n\ndata: [DONE]\n\n").into_bytes());
+    let first = vec![
+        chunk(&json!({"content": "Half of a sent"})),
+        pause(),
+        chunk(&json!({"content": "ence.\n"})),
+        call("run_command", "{\"command\": \"echo begun; sleep 0.4; echo half; "),
+        pause(),
+        call("run_command", "sleep 0.4; echo b > b.txt\"}"),
+        end(),
+    ];
+    let note = json!({"changed": "b.txt", "now_true": "it is so", "next": "nothing", "succeeded": true});
+    let second = vec![
+        chunk(&json!({"reasoning_content": "Let me think of"})),
+        pause(),
+        chunk(&json!({"reasoning_content": " pages."})),
+        call("hand_back", &note.to_string()),
+        end(),
+    ];
+    let env = TestEnvironment::new(Wire::Chat, vec![Step::stream(first), Step::stream(second)]);
+    env.set("TERM", "xterm-256color");
+    let run = env.finish(env.start_on_terminal(&["delegate", "Make b.txt."]));
+    run.exits(0);
+    let mut seen = 0;
+    // in this order, each before the next had come
+    for part in [
+        "Half of a sent\u{1b}[0m",
+        "case-model is writing, 14 B",
+        "Half of a sentence.\u{1b}[0m",
+        "→ run_command 47 B\u{1b}[0m",
+        "│ begun\u{1b}[0m",
+        "│ half\u{1b}[0m",
+        "┊ Let me think of\u{1b}[0m",
+        "┊ Let me think of pages.\u{1b}[0m",
+    ] {
+        let found = run.stdout[seen..].find(part);
+        seen += found.unwrap_or_else(|| panic!("{part:?} does not come, or not in its place:\n{}", run.report()));
+    }
+    let (progress, _) = run.stdout.split_once("handed back").unwrap();
+    let text = Screen::of(progress).text();
+    assert!(!text.contains("│ half") && !text.contains("→ run"), "remains:\n{text}");
 }
 
 #[test]

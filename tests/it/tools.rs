@@ -11,7 +11,7 @@ use nisse::{
     adapters::host::Local,
     agent::tools::{self, FileRules, Looked, Refusal, Tool},
     domain::{event::ResultStatus, id::Hash, mask::Mask, message::Call, role::ToolName},
-    ports::host::Host,
+    ports::host::{Host, LastLine},
 };
 use serde_json::{Value, json};
 
@@ -72,13 +72,15 @@ impl Project {
                     }
                 }
             }
-            Tool::RunCommand(run) => match self.host.run(&run.on_host(Duration::from_mins(1), &[])).await {
-                Ok(output) => {
-                    let (status, content) = tools::command_answer(&run.command, &output);
-                    answered(status, content)
+            Tool::RunCommand(run) => {
+                match self.host.run(&run.on_host(Duration::from_mins(1), &[]), &LastLine::default()).await {
+                    Ok(output) => {
+                        let (status, content) = tools::command_answer(&run.command, &output);
+                        answered(status, content)
+                    }
+                    Err(error) => answered(ResultStatus::Refused, error.to_string()),
                 }
-                Err(error) => answered(ResultStatus::Refused, error.to_string()),
-            },
+            }
             Tool::HandBack(note) => answered(ResultStatus::Done, format!("{note:?}")),
         }
     }

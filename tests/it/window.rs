@@ -113,7 +113,7 @@ fn an_overflow_that_no_eviction_ends_waits_for_a_person_and_can_go_on() {
         let env = environment(wire, script, 8);
         let run = env.delegate(&[], "Read all, then make b.txt.");
         let cause = run.ends(6, "gated")["cause"].to_string();
-        assert!(cause.contains("prompt is too long") && cause.contains("3 ever smaller requests"), "{cause}");
+        assert!(cause.contains("prompt is too long") && cause.contains("3 times, each smaller"), "{cause}");
         let sizes: Vec<usize> =
             env.server.requests().iter().filter(|asked| asked.replies() == 8).map(|asked| asked.raw.len()).collect();
         assert!(sizes.len() == 3 && sizes.is_sorted_by(|a, b| a > b), "{sizes:?}");

@@ -18,7 +18,7 @@ use crate::{
     domain::{id::Hash, mask::Mask},
     ports::{
         BoxFuture,
-        host::{Command, CommandOutput, Error, FileBytes, Found, Host, Listed, Listing, Resolved, Search},
+        host::{Command, CommandOutput, Error, FileBytes, Found, Host, LastLine, Listed, Listing, Resolved, Search},
     },
     repo::{SameSecond, directory},
 };
@@ -155,10 +155,10 @@ impl Host for Local {
         self.blocking(move |root, stop| search::search(root, &search, &mask, stop))
     }
 
-    fn run<'a>(&'a self, command: &'a Command) -> BoxFuture<'a, Result<CommandOutput, Error>> {
+    fn run<'a>(&'a self, command: &'a Command, last_line: &'a LastLine) -> BoxFuture<'a, Result<CommandOutput, Error>> {
         Box::pin(async move {
             let _running = Running::new(&self.same_second);
-            process::run(&Root::open(&self.root)?, &self.environment, &self.mask, command).await
+            process::run(&Root::open(&self.root)?, &self.environment, &self.mask, command, last_line).await
         })
     }
 }

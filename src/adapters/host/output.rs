@@ -90,6 +90,23 @@ impl Cleaned {
     }
 }
 
+/// Bytes of the newest output in which its last line is looked for.
+const RECENT: usize = 1000;
+
+/// The newest bytes of a stream.
+#[derive(Default, Debug)]
+pub(super) struct Recent(Vec<u8>);
+
+impl Recent {
+    /// Takes more of the stream, and returns its last line that is not blank, as far as that has come.
+    pub(super) fn last_line(&mut self, bytes: &[u8]) -> Option<String> {
+        self.0.extend_from_slice(&bytes[bytes.len().saturating_sub(RECENT)..]);
+        self.0.drain(..self.0.len().saturating_sub(RECENT));
+        let (text, _) = clean(&self.0[..whole_characters(&self.0)]);
+        text.lines().map(str::trim_end).rfind(|line| !line.is_empty()).map(str::to_owned)
+    }
+}
+
 fn is_continuation(byte: u8) -> bool {
     byte & 0xc0 == 0x80
 }
@@ -218,6 +235,24 @@ mod tests {
         assert_eq!(text(4, &[b"12", b"345", b"678"]), Text { clean: "12345678".to_owned(), omitted: 0, lossy: false });
         assert_eq!(text(3, &["ä".as_bytes(), "ö".as_bytes()]).clean, "äö");
         assert_eq!(text(9, &[b"\xc3", b"\xa4 split"]).clean, "ä split");
+    }
+
+    #[test]
+    fn the_last_line_is_what_stands_there_now() {
+        let mut recent = Recent::default();
+        let pieces: [(&[u8], Option<&str>); 6] = [
+            (b"\n", None),
+            (b"test a ... ok\ntest b", Some("test b")),
+            (b" ... ok\n\n", Some("test b ... ok")),
+            (b"\x1b[32m50 %\x1b[0m\r", Some("50 %")),
+            (b"51 %\r", Some("51 %")),
+            (b"caf\xc3", Some("caf")),
+        ];
+        for (bytes, wanted) in pieces {
+            assert_eq!(recent.last_line(bytes).as_deref(), wanted);
+        }
+        recent.last_line(&[b'x'; 5000]);
+        assert!(recent.0.len() <= RECENT);
     }
 
     #[test]

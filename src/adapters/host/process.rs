@@ -27,10 +27,15 @@ use std::{
 use rustix::process::Pid;
 use tokio::{io::AsyncReadExt as _, net::unix::pipe, process::Child, time::sleep};
 
-use super::{beneath::Root, descendants::Descendants, environment, output::HeadAndTail};
+use super::{
+    beneath::Root,
+    descendants::Descendants,
+    environment,
+    output::{HeadAndTail, Recent},
+};
 use crate::{
     domain::mask::{BEYOND, Mask},
-    ports::host::{Command, CommandEnd, CommandOutput, Error},
+    ports::host::{Command, CommandEnd, CommandOutput, Error, LastLine},
 };
 
 /// How long output and background processes may last beyond the shell.
@@ -44,6 +49,7 @@ pub(super) async fn run(
     own: &BTreeMap<OsString, OsString>,
     mask: &Mask,
     command: &Command,
+    last_line: &LastLine,
 ) -> Result<CommandOutput, Error> {
     if command.line.contains('\0') {
         return Err(Error::Refused("a command line cannot hold a NUL character; write \\0 for printf".to_owned()));
@@ -59,7 +65,7 @@ pub(super) async fn run(
     .map_err(|source| not_started(root.path(), source))?;
     let guard = EndOnDrop(descendants);
     let lost = |source| Error::Io { what: "cannot follow a command".to_owned(), source };
-    let mut output = Output::new(reader, command.keep).map_err(lost)?;
+    let mut output = Output::new(reader, command.keep, last_line).map_err(lost)?;
 
     let exited = output
         .during(async {
@@ -114,7 +120,7 @@ fn end_of(status: ExitStatus) -> CommandEnd {
 }
 
 /// Waits, within [`GRACE`], until the output has ended and no descendant lives; returns those that do.
-async fn settle(output: &mut Output, descendants: &Descendants) -> Vec<Pid> {
+async fn settle(output: &mut Output<'_>, descendants: &Descendants) -> Vec<Pid> {
     let until = Instant::now() + GRACE;
     loop {
         // as a rule the end of the output is there already, and nobody has to wait for the next glance
@@ -188,19 +194,23 @@ impl Drop for EndOnDrop {
 }
 
 /// The output pipe with what was kept of it.
-struct Output {
+struct Output<'a> {
     pipe: pipe::Receiver,
     buffer: Vec<u8>,
     kept: HeadAndTail,
+    recent: Recent,
+    last_line: &'a LastLine,
     ended: bool,
 }
 
-impl Output {
-    fn new(reader: OwnedFd, keep: usize) -> io::Result<Self> {
+impl<'a> Output<'a> {
+    fn new(reader: OwnedFd, keep: usize, last_line: &'a LastLine) -> io::Result<Self> {
         Ok(Self {
             pipe: pipe::Receiver::from_owned_fd(reader)?,
             buffer: vec![0; 64 * 1024],
             kept: HeadAndTail::new(keep, BEYOND),
+            recent: Recent::default(),
+            last_line,
             ended: false,
         })
     }
@@ -221,7 +231,15 @@ impl Output {
     async fn read(&mut self) {
         match self.pipe.read(&mut self.buffer).await {
             Ok(0) | Err(_) => self.ended = true,
-            Ok(count) => self.kept.push(&self.buffer[..count]),
+            Ok(count) => {
+                let bytes = &self.buffer[..count];
+                self.kept.push(bytes);
+                if !self.last_line.is_closed()
+                    && let Some(line) = self.recent.last_line(bytes)
+                {
+                    self.last_line.send_replace(line);
+                }
+            }
         }
     }
 
@@ -246,7 +264,7 @@ mod tests {
             .map(|(name, value)| (name.into(), value.into()))
             .into();
         let command = Command { line: line.to_owned(), limit, keep: 1000, pass_env: Vec::new() };
-        run(&root_at(root), &own, &Mask::default(), &command).await.unwrap()
+        run(&root_at(root), &own, &Mask::default(), &command, &LastLine::default()).await.unwrap()
     }
 
     async fn ran(line: &str) -> CommandOutput {
@@ -306,7 +324,9 @@ mod tests {
     async fn a_command_with_nul_or_without_end_is_refused() {
         let command = |line: String| Command { line, limit: GRACE, keep: 9, pass_env: Vec::new() };
         for line in ["echo a\0b".to_owned(), format!("echo {}", "x".repeat(4_000_000))] {
-            let refused = run(&root_at(Path::new("/")), &BTreeMap::new(), &Mask::default(), &command(line)).await;
+            let refused =
+                run(&root_at(Path::new("/")), &BTreeMap::new(), &Mask::default(), &command(line), &LastLine::default())
+                    .await;
             assert!(matches!(refused, Err(Error::Refused(_))));
         }
     }

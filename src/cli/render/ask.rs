@@ -4,7 +4,7 @@ use std::io::IsTerminal as _;
 
 use dialoguer::{Select, console::Term};
 
-use super::{Manner, diff, first_line, plain, say};
+use super::{Manner, Width, diff, first_line, plain, result, say};
 use crate::{
     commands::{log::TaskDiff, result::TaskResult},
     domain::{gate::Answer, id::TaskId, task::Task},
@@ -24,7 +24,7 @@ pub fn can_ask() -> bool {
 pub fn which(tasks: &[Task]) -> Option<TaskId> {
     let line = |task: &Task| {
         let outcome = task.outcome().map_or("cut off", |outcome| outcome.word());
-        format!("{}  {outcome}  {}", task.id.short(), plain(&first_line(&task.started.brief, 60)))
+        format!("{}  {outcome:<11}  {}", task.id.short(), plain(&first_line(&task.started.brief, 45)))
     };
     let items: Vec<String> = tasks.iter().map(line).collect();
     tasks.get(choice("Which task goes on", &items, 0)?).map(|task| task.id)
@@ -33,7 +33,8 @@ pub fn which(tasks: &[Task]) -> Option<TaskId> {
 /// Shows what is there, and asks what becomes of it; none if that is left open.
 #[must_use]
 pub fn about_files(manner: Manner, result: &TaskResult, found: Option<&TaskDiff>) -> Option<Answer> {
-    say(manner, &format!("{}: {}", result.outcome, plain(&result.cause)));
+    let cause = format!("{}: {}", result::outcome(result.outcome, false).0, plain(&result.cause));
+    Width::of_stderr().folded(&cause, 0).iter().for_each(|line| say(manner, line));
     match found {
         Some(TaskDiff { from, to, diff, .. }) => {
             say(manner, &format!("what is there beyond the last checkpoint, {}:", from.short()));

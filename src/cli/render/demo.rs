@@ -1,8 +1,6 @@
 //! What is said before and after the demo.
 
-use std::fmt::Write as _;
-
-use super::{Manner, data, on_terminal, result, say, screen};
+use super::{Manner, Width, data, diff, result, say};
 use crate::{
     commands::demo::{BRIEF, CHECK, Scratch, Shown},
     domain::id::TaskId,
@@ -24,12 +22,6 @@ pub fn before(manner: Manner, scratch: &Scratch) {
     }
 }
 
-/// The manner in which its progress is told: without a terminal, where no words of the model pass, event by event.
-#[must_use]
-pub fn manner(manner: Manner) -> Manner {
-    Manner { verbose: manner.verbose || !on_terminal(), ..manner }
-}
-
 /// What to do about a demo that was stopped: its server is gone, so that its task cannot go on.
 #[must_use]
 pub fn again(_task: TaskId) -> String {
@@ -42,18 +34,22 @@ pub fn after(manner: Manner, scratch: &Scratch, shown: &Shown) {
         result::line(manner, &shown.result);
         return;
     }
-    let mut text = screen(&result::text(&shown.result));
-    let _ = writeln!(text, "\n{}", screen(shown.patch.trim_end()));
+    let width = Width::of_stdout();
+    let mut fields = result::facts(&shown.result, width);
+    fields.line("");
+    diff::readable(&shown.patch).lines().for_each(|line| fields.line(line));
+    fields.line("");
     let (dir, repo, state) = (scratch.dir.display(), scratch.repo.display(), scratch.state.display());
     let task = shown.result.task;
     if shown.result.exit == 7 {
-        let _ = writeln!(text, "{}", again(task));
+        fields.line(&again(task));
     }
-    let here = format!("-C {repo} --state-dir {state} {task:#}");
-    let _ = writeln!(text, "story      nisse log {here}");
+    // whole, so that it can be copied
+    let here = format!("-C {repo} --state-dir {state} {}", task.short());
+    fields.whole("story", &format!("nisse log {here}"));
     if shown.result.branch.is_some() {
-        let _ = writeln!(text, "bring home nisse apply {here}");
+        fields.whole("apply", &format!("nisse apply {here}"));
     }
-    let _ = write!(text, "clean up   rm -rf {dir}");
-    data(manner, &text);
+    fields.whole("clean up", &format!("rm -rf {dir}"));
+    data(manner, fields.into_text().trim_end());
 }

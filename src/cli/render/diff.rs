@@ -45,7 +45,7 @@ pub struct Document<'a> {
     from: &'a CommitId,
     /// Its last commit.
     to: &'a CommitId,
-    /// The paths that changed.
+    /// The paths that changed; of a file that was renamed both.
     files: Vec<&'a str>,
     /// Lines added.
     insertions: u64,
@@ -64,7 +64,7 @@ impl<'a> Document<'a> {
             task: *task,
             from,
             to,
-            files: diff.files.iter().map(|file| file.path.as_str()).collect(),
+            files: diff.paths().collect(),
             insertions: diff.insertions,
             deletions: diff.deletions,
             patch: std::str::from_utf8(&diff.patch).ok(),

@@ -1,13 +1,14 @@
-//! The terminal's last line: drawn over and over while other lines pass above it.
+//! The terminal's last lines, one or two: drawn over and over while other lines pass above them.
 //!
-//! - The cursor waits at the line's first column and is never hidden. So whatever happens, a resize, Ctrl-C, a kill,
-//!   there is nothing to restore, and erasing from the cursor on always erases the whole line, also where the terminal
-//!   has folded it into several.
+//! - The cursor waits at the first column of the first of them and is never hidden. So whatever happens, a resize, Ctrl-C,
+//!   a kill, there is nothing to restore, and erasing from the cursor on always erases all of it, also where the terminal
+//!   has folded a line into several.
 //! - Everything is written in one piece, so that nothing flickers.
 //! - No line is wider than the terminal.
 
 use std::{
     io::Write as _,
+    os::fd::AsFd,
     sync::atomic::{AtomicBool, Ordering},
 };
 
@@ -18,17 +19,29 @@ static SHOWN: AtomicBool = AtomicBool::new(false);
 /// Erases from the cursor to the end of the screen.
 const ERASE_BELOW: &str = "\x1b[J";
 
+/// Erases from the cursor to the end of its line.
+const ERASE_LINE: &str = "\x1b[K";
+
 /// Columns of the terminal at standard error.
 #[must_use]
 pub(super) fn columns() -> usize {
-    match rustix::termios::tcgetwinsize(std::io::stderr()) {
+    columns_of(&std::io::stderr())
+}
+
+/// Columns of a terminal.
+#[must_use]
+pub(super) fn columns_of(terminal: &impl AsFd) -> usize {
+    match rustix::termios::tcgetwinsize(terminal) {
         Ok(size) if size.ws_col > 1 => usize::from(size.ws_col),
         Ok(_) | Err(_) => 80, // a terminal that does not know
     }
 }
 
-/// Draws `line`, in place of the one that is there, under `above` (whole lines, if any).
-pub(super) fn draw(above: &[String], line: &str) {
+/// Moves the cursor one line up.
+const UP: &str = "\x1b[A";
+
+/// Draws `line`, in place of what is there, under `above` (whole lines, if any) and under what `arrives`, if anything.
+pub(super) fn draw(above: &[String], arrives: Option<&str>, line: &str) {
     let mut frame = String::from("\r");
     if !above.is_empty() {
         // first, so that no line that stays is padded with what was erased: it would fold in a narrower terminal
@@ -38,9 +51,17 @@ pub(super) fn draw(above: &[String], line: &str) {
         frame.push_str(above);
         frame.push('\n');
     }
+    if let Some(arrives) = arrives {
+        frame.push_str(arrives);
+        frame.push_str(ERASE_LINE);
+        frame.push('\n');
+    }
     frame.push_str(line);
     frame.push_str(ERASE_BELOW);
     frame.push('\r');
+    if arrives.is_some() {
+        frame.push_str(UP);
+    }
     SHOWN.store(true, Ordering::Relaxed);
     write(&frame);
 }
@@ -72,7 +93,10 @@ pub(super) fn wrap(text: &str, most: usize) -> Vec<String> {
     let (mut lines, mut rest) = (Vec::new(), text);
     while rest.width() > most {
         let (head, _) = split(rest, most);
-        let at = head.rfind(' ').filter(|at| *at > head.len() / 2).unwrap_or(head.len()).max(1);
+        // a word goes to the next line whole, if that leaves no gap or it fits there
+        let next = |at: usize| rest[at + 1..].split(' ').next().unwrap_or_default().width();
+        let at = head.rfind(' ').filter(|at| *at > 0 && (*at > head.len() / 2 || next(*at) <= most));
+        let at = at.unwrap_or(head.len()).max(1);
         let (line, more) = rest.split_at_checked(at).unwrap_or((rest, ""));
         lines.push(line.trim_end().to_owned());
         rest = more.trim_start();
@@ -109,6 +133,8 @@ mod tests {
     fn texts_are_wrapped_between_words() {
         assert_eq!(wrap("one two three four", 9), ["one two", "three", "four"]);
         assert_eq!(wrap("aaaaaaaaaaaa b", 5), ["aaaaa", "aaaaa", "aa b"]);
+        assert_eq!(wrap("a bbbbbbbbb c", 10), ["a", "bbbbbbbbb", "c"]);
+        assert_eq!(wrap("a bbbbbbbbbbbbb", 10), ["a bbbbbbbb", "bbbbb"]);
         assert_eq!(wrap("", 5), [""]);
         for line in wrap(&"日本語 mixed with latin ".repeat(9), 11) {
             assert!(line.width() <= 11, "{line}");

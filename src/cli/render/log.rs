@@ -1,50 +1,25 @@
-//! `nisse log`: the list of tasks, and one task's story.
+//! `nisse log TASK`: one task's story.
 
-use clap::builder::styling::{AnsiColor, Effects, Style};
+use clap::builder::styling::Style;
 
-use super::{Manner, data, first_line, grouped, json, live::wrap, moment, plain, say, span, story, try_data};
-use crate::{
-    cli::error::Report,
-    commands::log::Listed,
-    domain::{
-        event::{Event, EventKind, ResultStatus},
-        message::Part,
-        outcome::Outcome,
-        task::Task,
-    },
+use super::{
+    Manner, Width, data, json,
+    layout::{BOLD, DIM, GREEN, RED, YELLOW},
+    live::{cut, wrap},
+    moment, plain, story, try_data,
+};
+use crate::domain::{
+    amount::span,
+    event::{Event, EventKind, ResultStatus},
+    message::Part,
+    outcome::{End, Outcome},
+    task::Task,
 };
 
-/// Columns of the story's text, beside the times.
+/// The most columns of the story's text, beside the times.
 const TEXT: usize = 88;
-const BOLD: Style = Style::new().effects(Effects::BOLD);
-const DIM: Style = Style::new().effects(Effects::DIMMED);
-
-/// The list of tasks, and what is wrong with those that cannot be read.
-pub fn list(manner: Manner, tasks: &[Listed], unreadable: &[Report]) {
-    unreadable.iter().flat_map(Report::lines).for_each(|line| say(manner, &line));
-    if manner.json {
-        let unreadable: Vec<_> = unreadable.iter().map(|report| &report.message).collect();
-        data(manner, &serde_json::json!({"v": 1, "type": "log", "tasks": tasks, "unreadable": unreadable}).to_string());
-        return;
-    }
-    for task in tasks {
-        let cost = task.cost_usd.map_or_else(String::new, |usd| format!("  ${usd:.4}"));
-        let turns = if task.turns == 1 { "1 turn".to_owned() } else { format!("{} turns", task.turns) };
-        data(
-            manner,
-            &format!(
-                "{}  {}  {}{:<11}{:#}  {turns:>8}  {:>9} tokens{cost}  {}",
-                task.task.short(),
-                moment(task.begun_ms),
-                colour(task.outcome),
-                task.outcome,
-                colour(task.outcome),
-                grouped(task.tokens),
-                plain(&first_line(&task.brief, 60))
-            ),
-        );
-    }
-}
+/// Columns of the times, with the space behind them.
+const TIMES: usize = 13;
 
 /// One task's story, or with `--json` its events in one document.
 ///
@@ -54,7 +29,7 @@ pub fn one(manner: Manner, task: &Task, events: &[Event], held: bool) {
         let events: Vec<_> = events.iter().map(json::event).collect();
         let outcome = task.outcome().map_or("pending", |outcome| outcome.word());
         let document = serde_json::json!({
-            "v": 1, "type": "log", "task": task.id, "outcome": outcome, "events": events,
+            "v": 1, "type": "log", "task": task.id, "outcome": outcome, "running": held, "events": events,
         });
         data(manner, &document.to_string());
         return;
@@ -78,6 +53,7 @@ pub fn one(manner: Manner, task: &Task, events: &[Event], held: bool) {
 /// Tells a task's events one after the other.
 pub struct Teller {
     manner: Manner,
+    width: Width,
     turn: u32,
 }
 
@@ -85,7 +61,7 @@ impl Teller {
     /// Nothing is told yet.
     #[must_use]
     pub fn new(manner: Manner) -> Self {
-        Self { manner, turn: 0 }
+        Self { manner, width: Width::of_stdout(), turn: 0 }
     }
 
     /// Tells an event; false if nobody listens any more.
@@ -114,13 +90,14 @@ impl Teller {
 
     fn lines(&mut self, event: &Event) -> Vec<String> {
         let mut told = Vec::new();
+        let plainly = |lines: Vec<String>| lines.into_iter().map(|line| (Style::new(), line)).collect::<Vec<_>>();
         match &event.kind {
             EventKind::TaskStarted(started) => {
                 told.push(format!("{BOLD}task {:#}{BOLD:#}", event.task));
                 told.push(format!("branch {}, begun {}", plain(&started.branch), moment(event.at_ms)));
-                told.extend(story::lines(event).iter().take(1).map(|line| plain(line)));
+                told.extend(story::lines(event).iter().take(1).flat_map(|line| self.width.folded(&plain(line), 0)));
                 told.push(String::new());
-                told.extend(folded(&started.brief));
+                told.extend(self.folded(&started.brief, 0));
                 return told;
             }
             EventKind::RequestSent { turn, .. } => {
@@ -128,45 +105,53 @@ impl Teller {
                     self.turn = *turn;
                     told.extend([String::new(), format!("{BOLD}turn {turn}{BOLD:#}")]);
                 }
-                if !self.manner.verbose {
-                    return told;
+                if self.manner.verbose {
+                    told.extend(self.timed(event, plainly(story::lines(event))));
                 }
-                told.extend(timed(event, story::lines(event)));
             }
             EventKind::ReplyReceived { reply, .. } => {
                 let mut words = Vec::new();
                 for part in &reply.parts {
                     match part {
-                        Part::Text(text) => words.extend(folded(text)),
-                        Part::Call(call) => words.push(format!("→ {}", plain(&story::shown_call(call)))),
+                        Part::Text(text) => words.extend(self.folded(text, TIMES)),
+                        Part::Call(call) => words.push(format!("→ {}", story::shown_call(call))),
                         Part::Reasoning(_) => {}
                     }
                 }
                 words.extend(story::remarks(reply));
-                told.extend(timed(event, words));
+                told.extend(self.timed(event, plainly(words)));
             }
             EventKind::ToolResult(result) => {
                 let style = match result.status {
                     ResultStatus::Done => DIM,
-                    ResultStatus::Failed | ResultStatus::Refused | ResultStatus::Unreadable => {
-                        Style::new().fg_color(Some(AnsiColor::Red.into()))
-                    }
-                    ResultStatus::NotRun => Style::new().fg_color(Some(AnsiColor::Yellow.into())),
+                    ResultStatus::Failed | ResultStatus::Refused | ResultStatus::Unreadable => RED,
+                    ResultStatus::NotRun => YELLOW,
                 };
-                let lines = if self.manner.verbose {
-                    result.content.lines().map(|line| format!("    {}", plain(line))).collect()
+                let lines: Vec<String> = if self.manner.verbose {
+                    result.content.lines().map(|line| format!("    {line}")).collect()
                 } else {
-                    story::lines(event).iter().map(|line| plain(line)).collect::<Vec<_>>()
+                    story::lines(event)
                 };
-                let lines = lines.iter().map(|line| format!("{style}{line}{style:#}")).collect();
-                told.extend(timed(event, lines));
+                told.extend(self.timed(event, lines.into_iter().map(|line| (style, line)).collect()));
             }
-            EventKind::TaskPaused { .. } | EventKind::TaskEnded { .. } => {
+            EventKind::TaskEnded { end, .. } => {
+                let style = match end {
+                    End::Handback => GREEN,
+                    End::Failed | End::Capped(_) => RED,
+                    End::Dropped => BOLD,
+                };
                 told.push(String::new());
-                told.extend(timed(event, story::lines(event)));
+                told.extend(self.timed(event, story::lines(event).into_iter().map(|line| (style, line)).collect()));
+            }
+            EventKind::TaskPaused { .. } => {
+                told.push(String::new());
+                told.extend(self.timed(event, plainly(story::lines(event))));
+            }
+            EventKind::SetupRan { status, .. } | EventKind::CheckRan { status, .. } => {
+                let style = if *status == Some(0) { GREEN } else { RED };
+                told.extend(self.timed(event, story::lines(event).into_iter().map(|line| (style, line)).collect()));
             }
             EventKind::SpanStarted { .. }
-            | EventKind::SetupRan { .. }
             | EventKind::WorktreeReady { .. }
             | EventKind::RequestEnded { .. }
             | EventKind::RequestWithheld { .. }
@@ -176,7 +161,6 @@ impl Teller {
             | EventKind::IntentSettled { .. }
             | EventKind::IntentAbandoned { .. }
             | EventKind::EndingAccepted { .. }
-            | EventKind::CheckRan { .. }
             | EventKind::TurnEnded { .. }
             | EventKind::GateAnswered { .. }
             | EventKind::FilesChanged { .. }
@@ -186,40 +170,34 @@ impl Teller {
             | EventKind::KeptAside { .. }
             | EventKind::LocksRemoved { .. }
             | EventKind::LeftOut { .. }
-            | EventKind::Recovered { .. } => {
-                let lines = story::lines(event).iter().map(|line| plain(line)).collect();
-                told.extend(timed(event, lines));
-            }
+            | EventKind::Recovered { .. } => told.extend(self.timed(event, plainly(story::lines(event)))),
         }
         told
     }
-}
 
-/// The lines beside the active time at which the event came.
-fn timed(event: &Event, lines: Vec<String>) -> Vec<String> {
-    let at = span(event.spent_ms);
-    let beside = |(index, line): (usize, String)| {
-        let at = if index == 0 { at.as_str() } else { "" };
-        format!("{DIM}{at:>11}{DIM:#}  {line}")
-    };
-    lines.into_iter().enumerate().map(beside).collect()
-}
+    /// The lines beside the active time at which the event came. On a terminal none is folded by it: what is quoted or
+    /// called is cut, all else hangs.
+    fn timed(&self, event: &Event, lines: Vec<(Style, String)>) -> Vec<String> {
+        let mut shown = Vec::new();
+        for (style, line) in lines {
+            let line = plain(&line.replace('\t', "    "));
+            let is_cut = line.trim_start().starts_with(['│', '→']) || line.starts_with("  ");
+            let parts = match self.width.columns() {
+                Some(columns) if is_cut => vec![cut(&line, columns.saturating_sub(TIMES))],
+                Some(_) | None => self.width.folded(&line, TIMES),
+            };
+            for part in parts {
+                let at = if shown.is_empty() { span(event.spent_ms) } else { String::new() };
+                shown.push(format!("{DIM}{at:>11}{DIM:#}  {style}{part}{style:#}"));
+            }
+        }
+        shown
+    }
 
-/// A text of several lines, each folded to the story's width.
-fn folded(text: &str) -> Vec<String> {
-    text.trim()
-        .lines()
-        .flat_map(|line| wrap(&plain(line), TEXT))
-        .map(|line| line.trim_end().to_owned())
-        .filter(|line| !line.is_empty())
-        .collect()
-}
-
-fn colour(outcome: &str) -> Style {
-    let colour = match outcome {
-        "handback" => AnsiColor::Green,
-        "failed" | "capped" => AnsiColor::Red,
-        _ => AnsiColor::Yellow,
-    };
-    Style::new().fg_color(Some(colour.into()))
+    /// A text of several lines, each folded to what a reader reads well.
+    fn folded(&self, text: &str, indent: usize) -> Vec<String> {
+        let most = self.width.columns().map_or(TEXT, |columns| columns.saturating_sub(indent).clamp(20, TEXT));
+        let lines = text.trim().lines().flat_map(|line| wrap(&plain(line), most));
+        lines.map(|line| line.trim_end().to_owned()).filter(|line| !line.is_empty()).collect()
+    }
 }

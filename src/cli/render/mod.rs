@@ -8,15 +8,18 @@ pub mod demo;
 pub mod diff;
 pub mod doctor;
 pub mod json;
+mod layout;
 pub mod live;
 pub mod log;
 pub mod models;
 pub mod progress;
 pub mod result;
+pub mod resume;
 pub mod schema;
 mod status;
 pub mod story;
 mod table;
+pub mod tasks;
 pub mod tidy;
 
 use std::{
@@ -27,8 +30,10 @@ use std::{
 
 use anstream::{AutoStream, ColorChoice};
 
+pub use self::layout::Width;
+use self::layout::{GREEN, RED, YELLOW};
 use super::{args::Common, error::Report};
-use crate::commands::settings::Environment;
+use crate::{commands::settings::Environment, domain::amount::counted};
 
 /// How the person wants to be spoken to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -44,6 +49,8 @@ pub struct Manner {
     pub verbose: bool,
     /// The terminal can move its cursor.
     pub moves_cursor: bool,
+    /// What is no terminal gets no colour, whatever else would force it (`CLICOLOR_FORCE=0`).
+    pub unforced: bool,
 }
 
 impl Manner {
@@ -56,7 +63,16 @@ impl Manner {
             clap::ColorChoice::Never => ColorChoice::Never,
         };
         let moves_cursor = environment.get("TERM").is_some_and(|term| term != "dumb");
-        Self { json: common.json, color, quiet: common.quiet, verbose: common.verbose, moves_cursor }
+        let unforced = environment.get("CLICOLOR_FORCE").is_some_and(|value| value == "0" || value.is_empty());
+        Self { json: common.json, color, quiet: common.quiet, verbose: common.verbose, moves_cursor, unforced }
+    }
+
+    /// How a stream shows colour.
+    fn color_of(self, stream: &impl std::io::IsTerminal) -> ColorChoice {
+        if self.color == ColorChoice::Auto && self.unforced && !stream.is_terminal() {
+            return ColorChoice::Never;
+        }
+        self.color
     }
 }
 
@@ -77,7 +93,7 @@ pub async fn while_waiting<T>(manner: Manner, words: &str, work: impl Future<Out
 
 /// Writes a line of data. A reader that went away is no failure; any other is remembered for [`output_failure`].
 pub fn try_data(manner: Manner, line: &str) -> std::io::Result<()> {
-    let mut out = AutoStream::new(std::io::stdout(), manner.color);
+    let mut out = AutoStream::new(std::io::stdout(), manner.color_of(&std::io::stdout()));
     noted(writeln!(out, "{line}").and_then(|()| out.flush()))
 }
 
@@ -114,7 +130,7 @@ pub fn last_data(line: &str) {
 
 /// Writes a line for a person, whatever the manner.
 pub fn say(manner: Manner, line: &str) {
-    let mut out = AutoStream::new(std::io::stderr(), manner.color);
+    let mut out = AutoStream::new(std::io::stderr(), manner.color_of(&std::io::stderr()));
     let _ = writeln!(out, "{line}");
     let _ = out.flush();
 }
@@ -130,9 +146,27 @@ pub fn error(manner: Manner, report: &Report) {
     if manner.json {
         data(manner, &report.json().to_string());
     }
-    for line in report.lines() {
+    for line in styled(report, Width::of_stderr()) {
         say(manner, &line);
     }
+}
+
+/// An error as clap shows its own: the first word of each line in colour, what is long folded beside it.
+#[must_use]
+pub fn styled(report: &Report, width: Width) -> Vec<String> {
+    let parts = report.parts();
+    let shown = parts.into_iter().flat_map(|(label, text)| {
+        let style = match label {
+            "error:" => RED.bold(),
+            "  because:" => YELLOW,
+            _ => GREEN,
+        };
+        let mut lines = width.folded(&text, label.len() + 1).into_iter();
+        let first = format!("{style}{label}{style:#} {}", lines.next().unwrap_or_default());
+        let indent = label.len() + 1;
+        std::iter::once(first).chain(lines.map(move |line| format!("{:indent$}{line}", ""))).collect::<Vec<_>>()
+    });
+    shown.collect()
 }
 
 /// Writes a document of data.
@@ -163,18 +197,6 @@ pub fn grouped(number: u64) -> String {
     indicatif::HumanCount(number).to_string()
 }
 
-/// A span of time for people: `850 ms`, `12 s`, `3 min 05 s`, `2 h 10 min`.
-#[must_use]
-pub fn span(ms: u64) -> String {
-    let seconds = ms / 1000;
-    match seconds {
-        0 => format!("{ms} ms"),
-        1..=119 => format!("{seconds} s"),
-        120..=7199 => format!("{} min {:02} s", seconds / 60, seconds % 60),
-        _ => format!("{} h {:02} min", seconds / 3600, seconds % 3600 / 60),
-    }
-}
-
 /// A moment for people, in the local time zone: `2026-11-29 18:04:05`.
 #[must_use]
 pub fn moment(at_ms: u64) -> String {
@@ -185,12 +207,23 @@ pub fn moment(at_ms: u64) -> String {
     )
 }
 
-/// The first line of a text, cut at `most` characters.
+/// The last lines of a program's output, at most so many, without what would steer a terminal.
+fn tail(output: &str, most: usize) -> Vec<String> {
+    let lines: Vec<&str> = output.trim_end().lines().collect();
+    let left_out = lines.len().saturating_sub(most);
+    let shown = lines.iter().skip(left_out).map(|line| plain(&line.replace('\t', "    ")));
+    let more = (left_out > 0).then(|| format!("… {} before it", counted(left_out as u64, "line")));
+    more.into_iter().chain(shown).collect()
+}
+
+/// The first line of a text, cut at `most` characters; `…` stands for what is left out.
 #[must_use]
 pub fn first_line(text: &str, most: usize) -> String {
-    let line = text.trim().lines().next().unwrap_or_default();
-    if line.chars().count() <= most {
-        return line.to_owned();
+    let mut lines = text.trim().lines();
+    let line = lines.next().unwrap_or_default().trim_end();
+    let more = lines.next().is_some();
+    if line.chars().count() + 2 * usize::from(more) <= most {
+        return if more { format!("{line} …") } else { line.to_owned() };
     }
     line.chars().take(most.saturating_sub(1)).collect::<String>().trim_end().to_owned() + "…"
 }
@@ -200,12 +233,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_and_spans_are_readable() {
+    fn numbers_and_first_lines_are_readable() {
         assert_eq!([grouped(0), grouped(999), grouped(1000), grouped(1_500_000)], ["0", "999", "1,000", "1,500,000"]);
-        assert_eq!(
-            [span(850), span(12_000), span(185_000), span(7_800_000)],
-            ["850 ms", "12 s", "3 min 05 s", "2 h 10 min"]
-        );
         assert_eq!(first_line("  one two three\nfour", 8), "one two…");
+        assert_eq!(first_line("one\ntwo", 8), "one …");
+        assert_eq!(first_line("one\n", 8), "one");
     }
 }

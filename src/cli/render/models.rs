@@ -1,73 +1,131 @@
-//! The catalog as a table: unknown is `?`, and what differs or is missing stands below.
+//! The catalog: a line for each alias that could do a task, roles first; unknown is `?`, and what differs or is missing
+//! stands below. With `-v` every column.
 
 use std::fmt::Write as _;
 
-use super::{plain, table::Table};
+use super::{
+    Width,
+    layout::{BOLD, Fields, YELLOW},
+    plain,
+    table::Table,
+};
 use crate::{
     commands::models::{Report, Row},
-    domain::reasoning::Reasoning,
+    domain::{
+        amount::{counted, short},
+        reasoning::Reasoning,
+    },
 };
+
+/// How much of the catalog is told.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Detail {
+    /// Also what is declared unable to do a task.
+    pub all: bool,
+    /// Every column.
+    pub columns: bool,
+}
 
 /// The whole report as text.
 #[must_use]
-pub fn text(report: &Report) -> String {
-    let mut table = Table::new(&[
-        "ALIAS",
-        "MODEL",
-        "PROVIDER",
-        "ROUTE",
-        "WINDOW",
-        "OUTPUT",
-        "TOOLS",
-        "TOOL CHOICE",
-        "REASONING",
-        "$/M IN",
-        "$/M OUT",
-        "$/M CACHE R/W",
-        "ROLES",
-    ]);
-    for row in &report.models {
-        table.row(cells(row));
-    }
+pub fn text(report: &Report, detail: Detail, width: Width) -> String {
+    let mut rows: Vec<&Row> = report.models.iter().filter(|row| detail.all || row.could_do_a_task()).collect();
+    // stable: else in the proxy's order
+    rows.sort_by_key(|row| (row.roles.is_empty(), row.tools != Some(true)));
+    let hidden = report.models.len() - rows.len();
     let mut text = if report.models.is_empty() {
-        format!("{} offers no model to this key\n", plain(&report.proxy))
+        let what =
+            report.filter.as_ref().map_or_else(String::new, |filter| format!(" that has {filter:?} in its name"));
+        format!("{} offers no model{} to this key\n", plain(&report.proxy), plain(&what))
+    } else if detail.columns {
+        let mut table = Table::new(&[
+            "ALIAS",
+            "MODEL",
+            "PROVIDER",
+            "ROUTE",
+            "WINDOW",
+            "OUTPUT",
+            "TOOLS",
+            "TOOL CHOICE",
+            "REASONING",
+            "$/M IN/OUT",
+            "$/M CACHE R/W",
+            "ROLES",
+        ]);
+        for row in &rows {
+            table.row(every_cell(row));
+        }
+        table.within(width, &[1, 0, 2])
     } else {
-        table.to_string()
+        let mut table = Table::new(&["ALIAS", "MODEL", "WINDOW", "OUTPUT", "$/M", "TOOLS", "ROLES"]);
+        for row in &rows {
+            table.row(cells(row));
+        }
+        table.within(width, &[1, 0, 6])
     };
-    let mut notes: Vec<String> = report.notes.iter().map(|note| plain(note)).collect();
-    for row in &report.models {
+    let mut notes = Fields::new(width, 1);
+    for note in &report.notes {
+        notes.styled("!", YELLOW, &plain(note));
+    }
+    for row in rows {
         let alias = plain(&row.alias);
-        notes.extend(row.notes.iter().map(|note| format!("{alias}: {}", plain(note))));
+        for note in &row.notes {
+            notes.styled("!", YELLOW, &format!("{alias}: {}", plain(note)));
+        }
         if !row.fallbacks.is_empty() {
-            notes.push(format!("{alias}: the proxy falls back to {}", plain(&row.fallbacks.join(", "))));
+            notes.styled(
+                "!",
+                YELLOW,
+                &format!("{alias}: the proxy falls back to {}", plain(&row.fallbacks.join(", "))),
+            );
         }
     }
     for missing in &report.missing {
         let near =
             if missing.near.is_empty() { String::new() } else { format!("; near it are {}", missing.near.join(", ")) };
-        notes.push(plain(&format!(
+        let note = format!(
             "role {} (from {}): the proxy offers no model {:?} to this key{near}",
             missing.role, missing.source, missing.alias
-        )));
+        );
+        notes.styled("!", YELLOW, &plain(&note));
     }
+    if hidden > 0 {
+        let more = counted(hidden as u64, "more model");
+        notes.styled("…", BOLD, &format!("{more} without tools: nisse models --all"));
+    }
+    let notes = notes.into_text();
     if !notes.is_empty() {
-        text.push('\n');
-    }
-    for note in notes {
-        let _ = writeln!(text, "! {note}");
+        let _ = write!(text, "\n{notes}");
     }
     text
 }
 
+fn told(value: Option<String>) -> String {
+    value.map_or_else(|| "?".to_owned(), |value| plain(&value))
+}
+
+fn ability(value: Option<bool>) -> String {
+    told(value.map(|can| if can { "yes" } else { "no" }.to_owned()))
+}
+
 fn cells(row: &Row) -> Vec<String> {
-    let told = |value: Option<String>| value.map_or_else(|| "?".to_owned(), |value| plain(&value));
-    let ability = |value: Option<bool>| told(value.map(|can| if can { "yes" } else { "no" }.to_owned()));
-    let price = |value: Option<f64>| told(value.map(|usd| format!("{:.2}", usd * 1e6)));
-    let cached = match (row.cache_read_cost_per_token, row.cache_write_cost_per_token) {
-        (None, None) => "?".to_owned(),
-        (read, write) => format!("{}/{}", price(read), price(write)),
+    // who serves it is not what tells it from others
+    let short_name = |name: &String| {
+        let prefix = format!("{}/", row.provider.as_deref().unwrap_or_default());
+        name.strip_prefix(&prefix).unwrap_or(name).to_owned()
     };
-    let roles: Vec<&str> = row.roles.iter().map(|role| role.as_str()).collect();
+    vec![
+        plain(&row.alias),
+        told(row.backing.as_ref().map(short_name)),
+        told(row.max_input_tokens.map(size)),
+        told(row.max_output_tokens.map(size)),
+        prices(row.input_cost_per_token, row.output_cost_per_token),
+        ability(row.tools),
+        roles(row),
+    ]
+}
+
+fn every_cell(row: &Row) -> Vec<String> {
     vec![
         plain(&row.alias),
         told(row.backing.clone()),
@@ -78,11 +136,33 @@ fn cells(row: &Row) -> Vec<String> {
         ability(row.tools),
         ability(row.tool_choice),
         reasoning(row),
-        price(row.input_cost_per_token),
-        price(row.output_cost_per_token),
-        cached,
-        roles.join(" "),
+        prices(row.input_cost_per_token, row.output_cost_per_token),
+        prices(row.cache_read_cost_per_token, row.cache_write_cost_per_token),
+        roles(row),
     ]
+}
+
+fn roles(row: &Row) -> String {
+    row.roles.iter().map(|role| role.as_str()).collect::<Vec<_>>().join(" ")
+}
+
+/// A number of tokens as models are known by: 131,072 are called 128k, and so are 128,000.
+fn size(tokens: u64) -> String {
+    let by_1024 = !tokens.is_multiple_of(1000) && tokens.is_multiple_of(1024);
+    short(if by_1024 && tokens < 1 << 20 { tokens / 1024 * 1000 } else { tokens })
+}
+
+/// Two prices of a million tokens, in dollars: `3/15`, `0.15/0.6`, `?` for what nobody says.
+fn prices(first: Option<f64>, second: Option<f64>) -> String {
+    // as many places as a price has, four at most: half a cent is a price too
+    let price = |usd: f64| {
+        let text = format!("{:.4}", usd * 1e6);
+        text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    };
+    match (first, second) {
+        (None, None) => "?".to_owned(),
+        (first, second) => format!("${}/{}", told(first.map(price)), told(second.map(price))),
+    }
 }
 
 /// Whether it can, and how much it is asked to.
@@ -92,5 +172,24 @@ fn reasoning(row: &Row) -> String {
         (Reasoning::Off, Some(false)) => "no".to_owned(),
         (Reasoning::Off, None) => "?".to_owned(),
         (effort, _) => effort.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_those_that_models_are_known_by() {
+        let sizes = [131_072, 128_000, 200_000, 8192, 1_048_576, 10_922];
+        assert_eq!(sizes.map(size), ["128k", "128k", "200k", "8k", "1M", "11k"]);
+    }
+
+    #[test]
+    fn prices_are_short() {
+        assert_eq!(prices(Some(3e-6), Some(15e-6)), "$3/15");
+        assert_eq!(prices(Some(0.15e-6), Some(0.6e-6)), "$0.15/0.6");
+        assert_eq!(prices(Some(0.0), None), "$0/?");
+        assert_eq!(prices(None, None), "?");
     }
 }

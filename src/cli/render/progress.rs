@@ -1,5 +1,5 @@
-//! Progress on standard error: one live line on a terminal, with the model's words dimmed above it; elsewhere one plain
-//! line a turn. Whatever runs for long is named with its time on both.
+//! Progress on standard error: a live line on a terminal, with the model's words above it as they come, its reasoning
+//! apart; elsewhere one plain line a turn. Whatever runs for long is named with its time on both.
 
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -9,11 +9,12 @@ use std::{
 use anstream::{AutoStream, ColorChoice, adapter::strip_str};
 
 use super::{
-    Manner, first_line, live, on_terminal, plain, say,
+    Manner, first_line, grouped, live, on_terminal, plain, say,
     status::{Status, spent},
     story::{self, shown_call},
 };
 use crate::{
+    agent::env::Passing,
     domain::{
         event::{Event, EventKind},
         id::TaskId,
@@ -27,6 +28,7 @@ use crate::{
 /// How often the live line is drawn anew.
 const TICK: Duration = Duration::from_millis(100);
 const DIM: &str = "\x1b[2m";
+const DIM_ITALIC: &str = "\x1b[2;3m";
 const PLAIN: &str = "\x1b[0m";
 
 /// Where a run's progress is shown.
@@ -42,9 +44,19 @@ pub struct Progress {
 struct State {
     status: Status,
     task: Option<TaskId>,
-    /// Streamed text that fills no line yet.
+    /// Streamed text that fills no line yet, and what it is.
     partial: String,
+    voice: Voice,
     finished: bool,
+}
+
+/// What streamed text is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Voice {
+    /// Words to a reader.
+    Says,
+    /// Reasoning.
+    Thinks,
 }
 
 impl Progress {
@@ -53,7 +65,7 @@ impl Progress {
     pub fn new(manner: Manner) -> Self {
         // JSON on the same screen would be written over the live line
         let shared = manner.json && std::io::IsTerminal::is_terminal(&std::io::stdout());
-        let choice = match manner.color {
+        let choice = match manner.color_of(&std::io::stderr()) {
             ColorChoice::Auto => AutoStream::choice(&std::io::stderr()),
             chosen => chosen,
         };
@@ -65,6 +77,7 @@ impl Progress {
                 status: Status::new(Instant::now()),
                 task: None,
                 partial: String::new(),
+                voice: Voice::Says,
                 finished: false,
             })),
         }
@@ -97,25 +110,41 @@ impl Progress {
         }
     }
 
-    /// Shows streamed text, dimmed, line by line.
-    pub fn delta(&self, delta: &Delta) {
+    /// Shows what happens between two events: the words of a reply as they come, and what a command says.
+    pub fn pass(&self, passing: &Passing) {
+        let mut state = self.state();
+        let (voice, text) = match passing {
+            Passing::Output(line) => {
+                state.status.says(line);
+                return;
+            }
+            Passing::Reply(delta) => {
+                state.status.hears(delta, Instant::now());
+                match delta {
+                    Delta::Text(text) => (Voice::Says, text),
+                    Delta::Reasoning(text) => (Voice::Thinks, text),
+                    Delta::Call { .. } => return self.flush(&mut state),
+                }
+            }
+        };
         if !self.live {
             return;
         }
-        let (Delta::Text(text) | Delta::Reasoning(text)) = delta;
-        let mut state = self.state();
-        state.status.writes();
+        if voice != state.voice {
+            self.flush(&mut state);
+            state.voice = voice;
+        }
         state.partial.push_str(text);
         let mut lines = Vec::new();
         while let Some(end) = state.partial.find('\n') {
             let line: String = state.partial.drain(..=end).collect();
-            lines.extend(dimmed(&line));
+            lines.extend(voice.lines(&line));
         }
         // what is longer than a line is shown as far as it fills lines
-        let mut filled = live::wrap(&state.partial, width());
+        let mut filled = live::wrap(&state.partial, voice.width());
         if filled.len() > 1 {
             state.partial = filled.pop().unwrap_or_default();
-            lines.extend(filled.iter().flat_map(|line| dimmed(line)));
+            lines.extend(filled.iter().flat_map(|line| voice.lines(line)));
         }
         self.put(&mut state, &lines);
     }
@@ -152,7 +181,9 @@ impl Progress {
             lines.extend(found.map(|found| format!("note: {found}")));
         }
         lines = if self.live {
-            lines.iter().flat_map(|line| folded(line)).collect()
+            // output is quoted, a line is a line
+            let quoted = |line: &str| line.starts_with("  │ ").then(|| vec![live::cut(&screened(line), width())]);
+            lines.iter().flat_map(|line| quoted(line).unwrap_or_else(|| folded(line))).collect()
         } else {
             lines.iter().map(|line| plain(line)).collect()
         };
@@ -176,14 +207,18 @@ impl Progress {
             }
             return;
         }
-        let lines: Vec<String> =
-            lines.iter().map(|line| if self.color { line.clone() } else { strip_str(line).to_string() }).collect();
-        live::draw(&lines, &state.status.line(Instant::now(), width()));
+        let shown = |line: &String| if self.color { line.clone() } else { strip_str(line).to_string() };
+        let lines: Vec<String> = lines.iter().map(shown).collect();
+        let arrives = match state.status.arriving() {
+            Some(arriving) => Some(format!("{DIM}{}{PLAIN}", live::cut(arriving, width()))),
+            None => state.voice.lines(&state.partial).pop(),
+        };
+        live::draw(&lines, arrives.as_ref().map(shown).as_deref(), &state.status.line(Instant::now(), width()));
     }
 
     fn flush(&self, state: &mut State) {
         let rest = std::mem::take(&mut state.partial);
-        let lines = dimmed(&rest);
+        let lines = state.voice.lines(&rest);
         if !lines.is_empty() {
             self.put(state, &lines);
         }
@@ -239,7 +274,7 @@ fn turn(task: &Task, number: u32) -> String {
         }
         done
     });
-    format!("turn {number}/{}  {}  {done}", task.started.caps.turns, spent(task))
+    format!("turn {number}/{}  {}  {done}", task.started.caps.turns, spent(task, grouped))
 }
 
 /// What a reply without a call was.
@@ -259,11 +294,28 @@ fn screened(text: &str) -> String {
     text.chars().filter(|c| !c.is_control()).collect()
 }
 
-fn dimmed(text: &str) -> Vec<String> {
-    if text.trim().is_empty() {
-        return Vec::new();
+impl Voice {
+    /// A text in lines of the screen, each styled; none if it says nothing.
+    fn lines(self, text: &str) -> Vec<String> {
+        if text.trim().is_empty() {
+            return Vec::new();
+        }
+        let (style, mark) = match self {
+            Self::Says => (DIM, ""),
+            // told apart also where there is no colour
+            Self::Thinks => (DIM_ITALIC, "┊ "),
+        };
+        let folded = live::wrap(&screened(text), self.width());
+        folded.into_iter().map(|line| format!("{style}{mark}{line}{PLAIN}")).collect()
     }
-    live::wrap(&screened(text), width()).into_iter().map(|line| format!("{DIM}{line}{PLAIN}")).collect()
+
+    /// The columns for its text.
+    fn width(self) -> usize {
+        match self {
+            Self::Says => width(),
+            Self::Thinks => width().saturating_sub(2).max(1),
+        }
+    }
 }
 
 fn folded(text: &str) -> Vec<String> {

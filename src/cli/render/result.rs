@@ -1,20 +1,36 @@
-//! What a run came to, for people: the note, the branch, and the way on.
+//! What a run came to, for people: the outcome, the note, the checks, the branch, and the way on.
 
-use std::fmt::Write as _;
+use super::{
+    Manner, Width, data, first_line, grouped,
+    layout::{BOLD, Fields, GREEN, RED, YELLOW},
+    plain, say, screen,
+};
+use crate::{
+    commands::result::{Check, TaskResult},
+    domain::{
+        amount::{counted, span},
+        command_line,
+        id::TaskId,
+    },
+};
 
-use super::{Manner, data, first_line, grouped, plain, say, screen, span};
-use crate::{commands::result::TaskResult, domain::id::TaskId};
+/// Columns of the names.
+const NAMES: usize = 10;
+/// The most lines of a failed check's output.
+const MOST_LINES: usize = 20;
 
 /// Shows the result.
 pub fn result(manner: Manner, result: &TaskResult) {
     if manner.json {
         line(manner, result);
         if !manner.quiet {
-            say(manner, &way_on(result));
+            for (name, what) in way_on(result) {
+                say(manner, &format!("{name:<NAMES$} {what}"));
+            }
         }
         return;
     }
-    data(manner, &format!("{}{}", screen(&text(result)), way_on(result)));
+    data(manner, text(result, Width::of_stdout()).trim_end());
 }
 
 /// The result as the last line of `--json`.
@@ -30,58 +46,100 @@ pub fn go_on(task: TaskId) -> String {
     format!("nothing is lost: nisse resume {task:#}")
 }
 
-/// The result as text for people, without what to do next.
+/// The whole result as text for people.
 #[must_use]
-pub fn text(result: &TaskResult) -> String {
-    let mut text = format!("{}: {}\n", result.outcome, result.cause);
+pub fn text(result: &TaskResult, width: Width) -> String {
+    let mut fields = facts(result, width);
+    for (name, what) in way_on(result) {
+        fields.whole(name, &plain(&what));
+    }
+    fields.into_text()
+}
+
+/// The result without what to do next.
+pub(super) fn facts(result: &TaskResult, width: Width) -> Fields {
+    let mut fields = Fields::new(width, NAMES);
+    let (word, style) = outcome(result.outcome, result.checks.is_empty());
+    // tasks of older versions have no better cause
+    let cause = if result.cause == "the work was handed back" { "" } else { result.cause.as_str() };
+    // the cause says it itself
+    let link = if cause.starts_with("not checked") { ", " } else { ": " };
+    let mut head = width.folded(&plain(&format!("{word}{link}{cause}")), 0).into_iter();
+    let first = head.next().unwrap_or_default();
+    let rest = first.strip_prefix(word).unwrap_or_default().trim_end_matches([':', ' ']);
+    fields.line(&format!("{style}{word}{style:#}{rest}"));
+    head.for_each(|line| fields.line(&line));
     if let Some(note) = &result.handback {
+        fields.line("");
         for (name, content) in [("changed", &note.changed), ("now true", &note.now_true), ("next", &note.next)] {
-            let content = content.trim().replace('\n', "\n           ");
-            let _ = write!(text, "\n{name:<10} {content}");
+            fields.field(name, &screen(content.trim()));
         }
-        text.push('\n');
     }
-    text.push('\n');
+    fields.line("");
     if let Some(stat) = &result.diffstat {
-        let _ = writeln!(
-            text,
-            "diff       {} changed, +{} -{}: {}",
-            counted(stat.files, "file"),
-            stat.insertions,
-            stat.deletions,
-            first_line(&plain(&result.artifacts.join(", ")), 100),
-        );
+        let files = counted(stat.files as u64, "file");
+        let names = plain(&first_line(&result.artifacts.join(", "), 100));
+        fields.field("diff", &format!("{files} changed, +{} -{}: {names}", stat.insertions, stat.deletions));
     }
-    if let Some(check) = &result.check {
-        let how = match check.status {
-            Some(0) => "passed".to_owned(),
-            Some(status) => format!("failed with status {status}"),
-            None => "was ended".to_owned(),
-        };
-        let _ = writeln!(text, "check      {}: {how}", check.command);
-    }
+    checks(&mut fields, result);
     let cost = result.cost_usd.map_or_else(|| "cost unknown".to_owned(), |usd| format!("${usd:.4}"));
     let ms = std::time::Duration::from_secs_f64(result.duration_s.max(0.0)).as_millis();
-    let _ = writeln!(
-        text,
-        "spent      {}, {} tokens, {cost}, {}",
-        counted(result.turns as usize, "turn"),
-        grouped(result.tokens.input + result.tokens.output),
-        span(u64::try_from(ms).unwrap_or(u64::MAX)),
-    );
+    let turns = counted(u64::from(result.turns), "turn");
+    let tokens = grouped(result.tokens.input + result.tokens.output);
+    let time = span(u64::try_from(ms).unwrap_or(u64::MAX));
+    fields.field("spent", &format!("{turns}, {tokens} tokens, {cost}, {time}"));
     if let Some(branch) = &result.branch {
-        let _ = writeln!(text, "branch     {branch}");
+        fields.field("branch", &plain(branch));
         if result.unfinished_files > 0 {
-            let _ = writeln!(text, "begins     {}", unfinished(result));
+            fields.field("begins", &unfinished(result));
         }
     }
     if let Some(kept) = &result.discarded_ref {
-        let _ = writeln!(text, "discarded  the commits are kept at {kept}");
+        fields.field("discarded", &format!("the commits are kept at {kept}"));
     }
     for notice in &result.notices {
-        let _ = writeln!(text, "note       {notice}");
+        fields.field("note", &plain(notice));
     }
-    text
+    fields
+}
+
+/// An outcome as people are told it, with its colour; what nothing but the model speaks for is not green.
+#[must_use]
+pub(super) fn outcome(word: &'static str, unchecked: bool) -> (&'static str, clap::builder::styling::Style) {
+    match word {
+        "handback" if unchecked => ("handed back", YELLOW.bold()),
+        "handback" => ("handed back", GREEN.bold()),
+        "failed" | "capped" => (word, RED.bold()),
+        "gated" => ("waits for you", YELLOW.bold()),
+        "interrupted" | "stopped" => (word, YELLOW.bold()),
+        _ => (word, BOLD),
+    }
+}
+
+/// Every check, and of one that failed the end of its output.
+fn checks(fields: &mut Fields, result: &TaskResult) {
+    if result.checks.is_empty() && result.outcome == "handback" {
+        fields.styled("check", YELLOW, "none is set: that it is done is the model's word (--check, or check.commands)");
+    }
+    for check in &result.checks {
+        let command = plain(&command_line::shown(&check.command));
+        let (how, style) = match (check.ran, check.status) {
+            (false, _) => ("not run".to_owned(), YELLOW),
+            (true, Some(0)) => ("passed".to_owned(), GREEN),
+            (true, Some(status)) => (format!("failed with status {status}"), RED),
+            (true, None) => ("was ended".to_owned(), RED),
+        };
+        fields.styled("check", style, &format!("{command}: {how}"));
+        if style == RED {
+            let lines = tail(check);
+            fields.quoted(lines.iter().map(String::as_str));
+        }
+    }
+}
+
+/// The end of a check's output.
+fn tail(check: &Check) -> Vec<String> {
+    super::tail(&check.output_tail, MOST_LINES)
 }
 
 /// What a branch holds that is not the task's, and the two ways to one that can be pushed.
@@ -89,45 +147,48 @@ fn unfinished(result: &TaskResult) -> String {
     format!(
         "with {} of yours that {} not committed, which a push would publish; without them: `nisse apply --commit {:#}` makes \
          commits of the task's part alone, `nisse delegate --base HEAD` begins without them",
-        counted(result.unfinished_files, "unfinished file"),
+        counted(result.unfinished_files as u64, "unfinished file"),
         if result.unfinished_files == 1 { "is" } else { "are" },
         result.task,
     )
 }
 
 /// Every stop names the way on.
-fn way_on(result: &TaskResult) -> String {
+fn way_on(result: &TaskResult) -> Vec<(&'static str, String)> {
     let task = result.task;
+    let place = || result.worktree.clone().unwrap_or_else(|| "the branch".to_owned());
     match result.outcome {
-        "handback" => match (&result.snapshot, &result.branch) {
-            (Some(snapshot), Some(branch)) => {
-                let from = if result.dirty { snapshot.get(..10).unwrap_or(snapshot) } else { "HEAD" };
-                format!("look       git diff {from} {branch}\nbring home nisse apply {task:#}")
-            }
-            _ => String::new(),
-        },
-        "interrupted" | "stopped" => go_on(task),
-        "gated" if !result.answers.is_empty() => format!(
-            "look into {}, then: nisse resume {task:#} --rollback, --keep or --drop",
-            result.worktree.as_deref().unwrap_or("the branch")
-        ),
+        "handback" => {
+            vec![("look", format!("nisse log {task:#} --diff")), ("apply", format!("nisse apply {task:#}"))]
+        }
+        "interrupted" | "stopped" => vec![("go on", format!("nothing is lost: nisse resume {task:#}"))],
+        "gated" if !result.answers.is_empty() => vec![
+            ("look", place()),
+            ("decide", format!("nisse resume {task:#} --rollback")),
+            ("", format!("nisse resume {task:#} --keep")),
+            ("", format!("nisse resume {task:#} --drop")),
+        ],
         "gated" => {
-            format!("look into {} and at `nisse log {task:#}`", result.worktree.as_deref().unwrap_or("the branch"))
+            vec![("look", format!("{}, and nisse log {task:#}", place())), ("go on", format!("nisse resume {task:#}"))]
         }
         _ => {
-            let story = format!("the whole story: nisse log {task:#}");
-            match &result.begin_again {
-                Some(command) if result.discarded_ref.is_some() && !result.artifacts.is_empty() => format!(
-                    "{story}\ngo on with a larger cap: {command}\nit begins with the files of this task, and `nisse apply` \
-                     will bring its own part; for the part of this one: nisse log {task:#} --diff | git apply"
-                ),
-                Some(command) => format!("{story}\ngo on with a larger cap: {command}"),
-                None => story,
+            let changed = result.discarded_ref.is_some() && !result.artifacts.is_empty();
+            let mut way = Vec::new();
+            if changed {
+                way.push(("look", format!("nisse log {task:#} --diff")));
             }
+            way.push(("story", format!("nisse log {task:#}")));
+            if let Some(command) = &result.begin_again {
+                way.push(("go on", format!("with a larger cap: {command}")));
+                if changed {
+                    way.push((
+                        "",
+                        "it begins with the files of this task, and `nisse apply` will bring its own".to_owned(),
+                    ));
+                    way.push(("", format!("part; for the part of this one: nisse log {task:#} --diff | git apply")));
+                }
+            }
+            way
         }
     }
-}
-
-fn counted(number: usize, what: &str) -> String {
-    if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
 }

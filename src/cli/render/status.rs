@@ -1,20 +1,28 @@
-//! Where a run stands, in one line: the turn, what is being done, what was spent, what is left.
+//! Where a run stands, in one line: the turn, what is being done, what was spent, what is left; and what arrives meanwhile.
 
 use std::time::{Duration, Instant};
 
 use unicode_width::UnicodeWidthStr as _;
 
-use super::{first_line, grouped, live::cut, plain, span};
-use crate::domain::{
-    event::{Event, EventKind},
-    intent::IntentKind,
-    task::Task,
+use super::{first_line, live::cut, plain};
+use crate::{
+    commands::settings::units::about,
+    domain::{
+        amount::{short, span},
+        command_line,
+        event::{Event, EventKind},
+        intent::IntentKind,
+        task::Task,
+    },
+    ports::llm::Delta,
 };
 
 /// What is being done for longer than this is named with its time.
 const LONG: Duration = Duration::from_secs(10);
 /// The most columns: a line that is not full stays one line when the terminal becomes narrower.
 const WIDEST: usize = 120;
+/// A reply of which nothing has come for longer is said to be silent.
+const SILENT: Duration = Duration::from_secs(3);
 const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
 
 /// Where a run stands.
@@ -28,6 +36,25 @@ pub(super) struct Status {
     /// Checks of the current ending call that have run.
     checked: usize,
     facts: Option<Facts>,
+    awaits: Awaits,
+    /// What has come of the reply that is waited for.
+    heard: Option<Heard>,
+    /// What arrives: a call as far as it has come, or a command's last line.
+    arriving: Option<String>,
+}
+
+/// What may arrive now: the last pieces are told of when the event that ends it has been seen.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Awaits {
+    Nothing,
+    Reply,
+    Output,
+}
+
+/// What has come of a reply.
+struct Heard {
+    bytes: u64,
+    last: Instant,
 }
 
 struct Facts {
@@ -49,6 +76,9 @@ impl Status {
             told: Duration::ZERO,
             checked: 0,
             facts: None,
+            awaits: Awaits::Nothing,
+            heard: None,
+            arriving: None,
         }
     }
 
@@ -60,21 +90,28 @@ impl Status {
             alias: plain(&task.started.model.alias),
             turn: task.request.map_or(last, |request| request.turn),
             turns: task.started.caps.turns,
-            spent: spent(task),
+            spent: spent(task, short),
             left: Duration::from_millis(left_ms),
             at: now,
         });
+        (self.heard, self.arriving) = (None, None);
+        if let Some(awaits) = awaited_after(&event.kind) {
+            self.awaits = awaits;
+        }
         match &event.kind {
             EventKind::TaskStarted(_) => {
                 let setup = task.started.setup.as_ref();
-                let setup = setup.map_or_else(String::new, |line| format!(", then {}", first_line(line, 80)));
+                let setup = setup
+                    .map_or_else(String::new, |line| format!(", then {}", first_line(&command_line::shown(line), 80)));
                 self.does(&format!("making the worktree{setup}"), now);
             }
             EventKind::SpanStarted { .. } => self.does("looking at what is there", now),
             EventKind::RequestSent { .. } => self.does(&format!("waiting for {}", task.started.model.alias), now),
             EventKind::RequestEnded { retry_in_ms: Some(_), .. } => self.does("waiting to ask again", now),
             EventKind::IntentOpened { kind, .. } => match kind {
-                IntentKind::Command { command, .. } => self.does(&format!("running {}", first_line(command, 80)), now),
+                IntentKind::Command { command, .. } => {
+                    self.does(&format!("running {}", first_line(&command_line::shown(command), 80)), now);
+                }
                 IntentKind::Check { .. } => {
                     self.checked = 0;
                     self.checks(task, now);
@@ -125,17 +162,57 @@ impl Status {
         match all.get(self.checked) {
             Some(line) => {
                 let which = if all.len() > 1 { format!(" {}/{}", self.checked + 1, all.len()) } else { String::new() };
-                self.does(&format!("check{which}: {}", first_line(line, 80)), now);
+                self.does(&format!("check{which}: {}", first_line(&command_line::shown(line), 80)), now);
             }
             None => self.doing = None,
         }
     }
 
-    /// The reply has begun to arrive.
-    pub(super) fn writes(&mut self) {
-        if let (Some(doing), Some(facts)) = (&mut self.doing, &self.facts) {
-            *doing = format!("{} is writing", facts.alias);
+    /// A piece of the reply has come.
+    pub(super) fn hears(&mut self, delta: &Delta, now: Instant) {
+        if self.awaits != Awaits::Reply {
+            return;
         }
+        let more = match delta {
+            Delta::Text(text) | Delta::Reasoning(text) => {
+                self.arriving = None;
+                text.len() as u64
+            }
+            Delta::Call { name, bytes, more } => {
+                self.arriving = Some(format!("→ {} {}", plain(name), about(*bytes)));
+                *more
+            }
+        };
+        let bytes = self.heard.as_ref().map_or(0, |heard| heard.bytes) + more;
+        self.heard = Some(Heard { bytes, last: now });
+    }
+
+    /// The running command has said something.
+    pub(super) fn says(&mut self, line: &str) {
+        if self.awaits == Awaits::Output {
+            self.arriving = Some(format!("│ {}", plain(&line.replace('\t', "    "))));
+        }
+    }
+
+    /// What arrives, if something does.
+    pub(super) fn arriving(&self) -> Option<&str> {
+        self.arriving.as_deref()
+    }
+
+    /// What is being done, and for how long; of a reply, how much has come and when the last of it did.
+    fn doing(&self, now: Instant) -> Option<(String, String)> {
+        let doing = self.doing.as_ref()?;
+        let lasted = now.saturating_duration_since(self.since);
+        let time =
+            if lasted >= Duration::from_secs(2) { format!(" ({})", span(millis(lasted))) } else { String::new() };
+        let (Some(heard), Some(facts)) = (&self.heard, &self.facts) else { return Some((doing.clone(), time)) };
+        let silent = now.saturating_duration_since(heard.last);
+        let came = about(heard.bytes);
+        Some(if silent < SILENT {
+            (format!("{} is writing, {came}", facts.alias), time)
+        } else {
+            (format!("silent for {} after {came}", span(millis(silent))), String::new())
+        })
     }
 
     /// A word on what has been done for long: after 10 s, half a minute, and then every minute.
@@ -146,9 +223,10 @@ impl Status {
             10..30 => Duration::from_secs(30),
             told => Duration::from_secs((told / 60 + 1) * 60),
         };
-        let doing = self.doing.as_ref().filter(|_| lasted >= next)?;
+        let (doing, _) = self.doing(now).filter(|_| lasted >= next)?;
         self.told = lasted;
-        Some(format!("{doing}: {} so far", span(millis(lasted))))
+        let said = self.arriving.as_ref().map_or_else(String::new, |said| format!(": {said}"));
+        Some(format!("{doing}: {} so far{said}", span(millis(lasted))))
     }
 
     /// The live line, in at most `columns`. What is being done gives way first.
@@ -156,20 +234,14 @@ impl Status {
         let columns = columns.min(WIDEST);
         let frame = millis(now.saturating_duration_since(self.began)) / 100 % SPINNER.len() as u64;
         let spinner = usize::try_from(frame).ok().and_then(|frame| SPINNER.get(frame)).unwrap_or(&" ");
-        let mut doing = self.doing.clone().unwrap_or_default();
-        let lasted = now.saturating_duration_since(self.since);
-        let time = if self.doing.is_some() && lasted >= Duration::from_secs(2) {
-            format!(" ({})", span(millis(lasted)))
-        } else {
-            String::new()
-        };
+        let (doing, time) = self.doing(now).unwrap_or_default();
         let Some(facts) = &self.facts else { return cut(&format!("{spinner} {doing}{time}"), columns) };
         let head = format!("{spinner} turn {}/{}  {}", facts.turn.max(1), facts.turns, facts.spent);
         let left = facts.left.saturating_sub(now.saturating_duration_since(facts.at));
-        let tail = format!("  {} left", span(millis(left)));
+        let tail = format!("  {} left", remaining(left));
         let room = columns.saturating_sub(head.width() + tail.width() + time.width() + 2);
         if room >= 8 {
-            doing = cut(&doing, room);
+            let doing = cut(&doing, room);
             return if doing.is_empty() { format!("{head}{tail}") } else { format!("{head}{tail}  {doing}{time}") };
         }
         cut(&format!("{head}  {doing}{time}"), columns)
@@ -180,9 +252,61 @@ impl Status {
     }
 }
 
-/// Tokens, and the cost where it is known.
-pub(super) fn spent(task: &Task) -> String {
-    let tokens = format!("{} tokens", grouped(task.spend.usage.total()));
+/// What may arrive after an event; none if that does not change.
+fn awaited_after(event: &EventKind) -> Option<Awaits> {
+    match event {
+        EventKind::RequestSent { .. } => Some(Awaits::Reply),
+        EventKind::TaskStarted(_) | EventKind::SpanStarted { .. } => Some(Awaits::Output),
+        EventKind::IntentOpened { kind, .. } => Some(match kind {
+            IntentKind::Command { .. } | IntentKind::Check { .. } => Awaits::Output,
+            IntentKind::Task
+            | IntentKind::FileEdit { .. }
+            | IntentKind::Squash { .. }
+            | IntentKind::Discard { .. }
+            | IntentKind::CleanUp
+            | IntentKind::CheckoutSwitch { .. }
+            | IntentKind::Apply { .. }
+            | IntentKind::Land(_)
+            | IntentKind::PutBack { .. } => Awaits::Nothing,
+        }),
+        EventKind::WorktreeReady { .. }
+        | EventKind::RequestEnded { .. }
+        | EventKind::ReplyReceived { .. }
+        | EventKind::ToolResult(_)
+        | EventKind::IntentSettled { .. }
+        | EventKind::IntentAbandoned { .. }
+        | EventKind::TurnEnded { .. }
+        | EventKind::TaskPaused { .. }
+        | EventKind::TaskEnded { .. } => Some(Awaits::Nothing),
+        EventKind::SetupRan { .. }
+        | EventKind::CheckRan { .. }
+        | EventKind::RequestWithheld { .. }
+        | EventKind::ContextEvicted { .. }
+        | EventKind::Nudged { .. }
+        | EventKind::GateAnswered { .. }
+        | EventKind::EndingAccepted { .. }
+        | EventKind::FilesChanged { .. }
+        | EventKind::WorktreeRepaired { .. }
+        | EventKind::RepositoryChanged { .. }
+        | EventKind::UncommittableMade { .. }
+        | EventKind::KeptAside { .. }
+        | EventKind::LocksRemoved { .. }
+        | EventKind::LeftOut { .. }
+        | EventKind::Recovered { .. } => None,
+    }
+}
+
+/// Whole minutes, as long as there are several.
+fn remaining(left: Duration) -> String {
+    match left.as_secs() {
+        seconds @ 120..7200 => format!("{} min", seconds / 60),
+        _ => span(millis(left)),
+    }
+}
+
+/// Tokens, written as `number` says, and the cost where it is known.
+pub(super) fn spent(task: &Task, number: fn(u64) -> String) -> String {
+    let tokens = format!("{} tokens", number(task.spend.usage.total()));
     if task.spend.cost_unknown { tokens } else { format!("{tokens}  {}", task.spend.cost) }
 }
 
@@ -199,7 +323,7 @@ mod tests {
             alias: "strong".into(),
             turn: 3,
             turns: 30,
-            spent: "12,345 tokens  $0.0123".into(),
+            spent: "12.3k tokens  $0.0123".into(),
             left: Duration::from_mins(12),
             at: begun,
         };
@@ -214,13 +338,31 @@ mod tests {
         let status = running("running cargo test --workspace --all-features", begun);
         let later = begun + Duration::from_secs(12);
         let line = status.line(later, 200);
-        for part in ["turn 3/30", "12,345 tokens", "$0.0123", "11 min 48 s left", "--all-features (12 s)"] {
+        for part in ["turn 3/30", "12.3k tokens", "$0.0123", "11 min left", "--all-features (12 s)"] {
             assert!(line.contains(part), "{line}");
         }
         for columns in 19..130 {
             assert!(status.line(later, columns).width() <= columns, "{columns}");
         }
         assert!(status.line(later, 79).ends_with("(12 s)"), "{}", status.line(later, 79));
+    }
+
+    #[test]
+    fn a_reply_that_stops_to_come_is_said_to_be_silent() {
+        let begun = Instant::now();
+        let mut status = running("waiting for strong", begun);
+        let at = |seconds| begun + Duration::from_secs(seconds);
+        assert!(status.line(at(42), 80).ends_with("waiting for strong (42 s)"), "{}", status.line(at(42), 80));
+        status.hears(&Delta::Text("of an earlier one".into()), at(42));
+        assert!(status.heard.is_none());
+        status.awaits = Awaits::Reply;
+        status.hears(&Delta::Text("x".repeat(1200)), at(42));
+        assert!(status.line(at(43), 80).ends_with("strong is writing, 1 kB (43 s)"), "{}", status.line(at(43), 80));
+        status.hears(&Delta::Call { name: "write_file".into(), bytes: 3_000, more: 1_000 }, at(44));
+        assert_eq!(status.arriving(), Some("→ write_file 3 kB"));
+        let line = status.line(at(90), 80);
+        assert!(line.ends_with("silent for 46 s after 2 kB"), "{line}");
+        assert_eq!(status.long(at(90)).unwrap(), "silent for 46 s after 2 kB: 90 s so far: → write_file 3 kB");
     }
 
     #[test]

@@ -1,10 +1,12 @@
 //! Events as sentences.
 
-use super::{first_line, grouped, span};
+use super::{first_line, grouped, tail};
 use crate::{
     commands::result::left_out,
     domain::{
+        amount::{counted, span},
         apply::Advance,
+        command_line,
         event::{Event, EventKind, ResultStatus},
         gate::Answer,
         intent::{IntentKind, Way},
@@ -20,12 +22,12 @@ pub fn lines(event: &Event) -> Vec<String> {
     match &event.kind {
         EventKind::TaskStarted(started) => vec![
             format!(
-                "{} on {} ({}, {} route), up to {} turns, {} tokens, {}{}",
+                "{} on {} ({}, {} route), up to {}, {} tokens, {}{}",
                 started.role.name,
                 started.model.alias,
                 started.model.backing,
                 started.model.route,
-                started.caps.turns,
+                counted(u64::from(started.caps.turns), "turn"),
                 grouped(started.caps.tokens),
                 span(started.caps.time_ms),
                 started.caps.cost.map_or_else(String::new, |cost| format!(", {cost}")),
@@ -105,8 +107,12 @@ pub fn lines(event: &Event) -> Vec<String> {
             let claim = if handback.succeeded { "done" } else { "not done" };
             vec![format!("hands back as {claim}: {}", first_line(&handback.now_true, 200))]
         }
-        EventKind::SetupRan { command, status, duration_ms, .. } => vec![ran("setup", command, *status, *duration_ms)],
-        EventKind::CheckRan { command, status, duration_ms, .. } => vec![ran("check", command, *status, *duration_ms)],
+        EventKind::SetupRan { command, status, duration_ms, output_tail } => {
+            ran("setup", command, *status, *duration_ms, output_tail)
+        }
+        EventKind::CheckRan { command, status, duration_ms, output_tail, .. } => {
+            ran("check", command, *status, *duration_ms, output_tail)
+        }
         EventKind::GateAnswered { answer } => vec![
             match answer {
                 Answer::Rollback => "you decided: back to the last checkpoint",
@@ -150,7 +156,8 @@ pub fn lines(event: &Event) -> Vec<String> {
                 End::Capped(_) => "capped",
                 End::Dropped => "dropped",
             };
-            vec![format!("{word}: {cause}")]
+            let link = if cause.starts_with("not checked") { ", " } else { ": " };
+            vec![format!("{word}{link}{cause}")]
         }
     }
 }
@@ -182,14 +189,22 @@ pub fn asking_again(retry_in_ms: Option<u64>) -> String {
     }
 }
 
-/// How a command of nisse's own went.
-fn ran(what: &str, command: &str, status: Option<i32>, duration_ms: u64) -> String {
+/// The most lines of a failed command's output.
+const MOST_LINES: usize = 10;
+
+/// How a command of nisse's own went, and if it failed, the end of its output.
+fn ran(what: &str, command: &str, status: Option<i32>, duration_ms: u64, output: &str) -> Vec<String> {
     let how = match status {
         Some(0) => "passed".to_owned(),
         Some(status) => format!("failed with status {status}"),
         None => "was ended".to_owned(),
     };
-    format!("{what} `{}` {how} after {}", first_line(command, 100), span(duration_ms))
+    let shown = first_line(&command_line::shown(command), 100);
+    let mut lines = vec![format!("{what} `{shown}` {how} after {}", span(duration_ms))];
+    if status != Some(0) {
+        lines.extend(tail(output, MOST_LINES).iter().map(|line| format!("  │ {line}")));
+    }
+    lines
 }
 
 /// A call in a few words: its name and the argument that tells most.
@@ -200,6 +215,6 @@ pub fn shown_call(call: &Call) -> String {
         .into_iter()
         .find_map(|name| arguments.get(name).and_then(serde_json::Value::as_str))
         .unwrap_or_default();
-    let told = first_line(told, 80);
+    let told = first_line(&command_line::shown(told), 80);
     if told.is_empty() { call.name.clone() } else { format!("{} {told}", call.name) }
 }

@@ -11,12 +11,14 @@ use crate::{
         open::{Opened, for_git},
         settings::{Environment, Flags, KeepTurns, Settings, units},
     },
+    domain::amount::counted,
     log::{Access, Log},
     repo::{self, Checkout},
 };
 
 const SUBJECT: &str = "leftovers";
-const KEPT: &str = "kept";
+/// What the refs of earlier tasks keep.
+pub const KEPT: &str = "kept";
 /// From this many bytes on, what is kept is worth a warning.
 const MUCH: u64 = 1_000_000_000;
 
@@ -82,7 +84,7 @@ fn kept(checkout: &Checkout, keep: KeepTurns) -> Result<Vec<Check>, repo::Error>
         if kept.refs.is_empty() {
             continue;
         }
-        let refs = if kept.refs.len() == 1 { "1 ref".to_owned() } else { format!("{} refs", kept.refs.len()) };
+        let refs = counted(kept.refs.len() as u64, "ref");
         let found = format!("refs/nisse/{name}: {what}: {refs}, {}", units::about(kept.bytes));
         checks.push(if kept.bytes < MUCH {
             Check::good(KEPT, found)

@@ -5,7 +5,10 @@ use std::{io, os::unix::fs::MetadataExt as _, path::Path};
 use rustix::fs::access;
 
 use super::{Check, Verdict};
-use crate::log::{Access, Log, is_network_file_system, stuck_wal};
+use crate::{
+    domain::amount::counted,
+    log::{Access, Log, is_network_file_system, stuck_wal},
+};
 
 /// Looks at the state directory, or where it would be made. Changes nothing.
 pub(super) fn look(state_dir: &Path, checks: &mut Vec<Check>) {
@@ -43,7 +46,7 @@ fn log(state_dir: &Path, checks: &mut Vec<Check>) {
     let read = Log::open(state_dir, Access::Read).and_then(|log| log.map(read).transpose());
     let sqlite = rusqlite::version();
     checks.push(match read {
-        Ok(Some(tasks)) => Check::good("log", format!("{} tasks (SQLite {sqlite})", tasks.len())),
+        Ok(Some(tasks)) => Check::good("log", format!("{} (SQLite {sqlite})", counted(tasks.len() as u64, "task"))),
         Ok(None) => Check::good("log", format!("not there yet (SQLite {sqlite})")),
         Err(error) => super::bad("log", Verdict::BadEnvironment, &error.into()),
     });

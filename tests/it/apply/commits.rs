@@ -250,6 +250,8 @@ fn nothing_that_asks_on_the_terminal_is_waited_for() {
         let without = env.run(&["apply", "--json", &task, "--commit"]);
         for run in [&on_terminal, &without] {
             let told = format!("{}{}", run.exits(6).stdout, run.stderr);
+            // on a terminal it is folded
+            let told = told.split_whitespace().collect::<Vec<_>>().join(" ");
             assert!(told.contains("signing failed: nobody to ask"), "{}", run.report());
         }
         assert_eq!(env.checkout.git(&["status", "--porcelain"]), " M a.txt", "the files stay applied");

@@ -24,7 +24,7 @@ fn two_tasks(wire: Wire) -> (TestEnvironment, [TaskId; 2], Connection) {
 }
 
 /// What is done to a row of the first task, and the number of the event that is named.
-const DAMAGE: [(&str, u64); 14] = [
+const DAMAGE: [(&str, u64); 16] = [
     ("UPDATE event SET body = '{' WHERE seq = 3", 3),
     ("UPDATE event SET body = '{}' WHERE seq = 2", 2),
     ("UPDATE event SET body = '[]' WHERE seq = 1", 1),
@@ -38,6 +38,8 @@ const DAMAGE: [(&str, u64); 14] = [
     ("UPDATE event SET spent_ms = 9999999 WHERE seq = 2", 3),
     ("UPDATE event SET body = CAST(X'ff' AS TEXT) WHERE seq = 3", 3),
     ("DELETE FROM event WHERE seq = 4", 5),
+    ("UPDATE event SET seq = -3 WHERE seq = 4", 0),
+    ("INSERT INTO event SELECT task, -9223372036854775808, v, at_ms, spent_ms, kind, body FROM event WHERE seq = 3", 0),
     ("UPDATE event SET body = replace(body, '\"turn\":1', '\"turn\":7') WHERE seq = 4", 4),
 ];
 

@@ -252,6 +252,15 @@ impl TestEnvironment {
         Running::start(command, line)
     }
 
+    /// Runs `nisse` on a terminal of so many columns to its end.
+    pub(crate) fn run_on_screen(&self, columns: usize, arguments: &[&str]) -> Run {
+        self.begin();
+        let line = format!("stty cols {columns} rows 24; {}", self.shown(arguments));
+        let mut command = self.command("script", &["--quiet", "--return", "--command", &line, "/dev/null"]);
+        command.stdin(Stdio::null());
+        self.finish(Running::start(command, line))
+    }
+
     /// Runs `nisse` on a terminal at which somebody sits: each time that the screen shows the words, they press the keys.
     pub(crate) fn run_with_keys(&self, arguments: &[&str], typed: &[(&str, &str)]) -> Run {
         self.run_within_with_keys(str::to_owned, arguments, typed)

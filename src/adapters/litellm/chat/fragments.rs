@@ -8,6 +8,7 @@ use crate::{
         message::{Call, Part},
         role::OfferedTool,
     },
+    ports::llm::Delta,
 };
 
 /// The members beside content and calls that go back to the model that made them.
@@ -30,8 +31,9 @@ struct OpenCall {
 }
 
 impl OpenCalls {
-    /// Takes a piece of a call of that choice. In a message that came whole every piece is a call, whatever its index says.
-    pub(super) fn take(&mut self, choice: u64, fragment: &Value, streamed: bool, lookout: &mut Lookout) {
+    /// Takes a piece of a call of that choice, and tells of it. In a message that came whole every piece is a call,
+    /// whatever its index says.
+    pub(super) fn take(&mut self, choice: u64, fragment: &Value, streamed: bool, lookout: &mut Lookout) -> Delta {
         let text = |value: Option<&Value>| value.and_then(Value::as_str).unwrap_or_default().to_owned();
         let function = fragment.get("function");
         let index = fragment.get("index").and_then(json::whole_number);
@@ -46,6 +48,7 @@ impl OpenCalls {
                 self.0.len() - 1
             });
         let call = &mut self.0[at];
+        let before = call.arguments.len();
         if call.id.is_empty() {
             call.id = id;
         }
@@ -65,6 +68,8 @@ impl OpenCalls {
         if let Some(function) = function {
             keep_others(function, &["name", "arguments"], &mut call.vendor_function);
         }
+        let bytes = call.arguments.len();
+        Delta::Call { name: call.name.clone(), bytes: bytes as u64, more: (bytes - before) as u64 }
     }
 
     /// Whether all arguments have come, as far as can be seen: none at all may mean that they are still to come, and so

@@ -133,7 +133,7 @@ impl Reading {
         }
         for fragment in delta.get("tool_calls").and_then(Value::as_array).into_iter().flatten() {
             held = true;
-            self.calls.take(choice, fragment, self.streamed, &mut self.lookout);
+            let _ = deltas.send(self.calls.take(choice, fragment, self.streamed, &mut self.lookout));
         }
         held || !self.refusal.is_empty()
     }

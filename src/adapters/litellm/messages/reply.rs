@@ -167,11 +167,13 @@ impl Reading {
                 }
                 self.show(thought, Delta::Reasoning, deltas);
             }
-            Block::Call { pieces, .. } => {
+            Block::Call { name, pieces, .. } => {
                 let piece = text("partial_json");
                 let piece = self.lookout.arguments(&piece);
-                self.bytes += piece.len() as u64;
+                let more = piece.len() as u64;
+                self.bytes += more;
                 pieces.push_str(piece);
+                let _ = deltas.send(Delta::Call { name: name.clone(), bytes: pieces.len() as u64, more });
             }
             Block::Opaque(_) => {}
         }
