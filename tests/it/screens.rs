@@ -34,7 +34,6 @@ fn script() -> Script {
 const GOOD: &str = "00000000-0000-7000-8000-000000000100";
 const UNCHECKED: &str = "00000000-0000-7000-8000-000000000200";
 const FAILED: &str = "00000000-0000-7000-8000-000000000300";
-const WAITS: &str = "00000000-0000-7000-8000-000000000400";
 
 /// A world in which four tasks have been.
 fn world() -> Option<TestEnvironment> {
