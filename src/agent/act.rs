@@ -16,6 +16,7 @@ use crate::{
         event::{EventKind, ResultStatus, Seen},
         id::{CallId, CommitId, IntentId},
         intent::IntentKind,
+        mask::MASKED,
         next::Skip,
         repetition,
     },
@@ -151,6 +152,13 @@ pub(super) fn found_changed(journal: &mut Journal, paths: Vec<String>) -> Result
 }
 
 async fn run(journal: &mut Journal, env: &mut Env<'_>, id: &CallId, asked: &RunCommand) -> Result<(), Error> {
+    if asked.command.contains(MASKED) {
+        let refusal = format!(
+            "Not run: the command holds `{MASKED}`, which stands for a secret in what you were shown. Write a command that \
+             needs it not, or names the environment variable or the file that holds it."
+        );
+        return env.answer(journal, id, Answered::new(ResultStatus::Refused, refusal));
+    }
     let found = match env.found.take() {
         Some(found) => found,
         None => env.worktree()?.differs_from(&head(journal.task())?)?,

@@ -116,6 +116,8 @@ pub enum PutBack {
         carried: Carried,
         /// The paths that stay, because the person has committed them.
         committed: Vec<String>,
+        /// Paths of the task's that an earlier application brought, and that are still here, uncommitted.
+        earlier: Vec<String>,
     },
 }
 
@@ -154,7 +156,11 @@ pub fn put_back(journal: &mut Journal, checkout: &Checkout) -> Result<PutBack, E
                 }
                 crash::point("put_back.unlanded");
                 let Some(plan) = plan else {
-                    return Ok(PutBack::Done { carried: Carried::default(), committed: Vec::new() });
+                    return Ok(PutBack::Done {
+                        carried: Carried::default(),
+                        committed: Vec::new(),
+                        earlier: Vec::new(),
+                    });
                 };
                 plan
             }
@@ -272,7 +278,8 @@ fn take_back(journal: &mut Journal, checkout: &Checkout, id: IntentId, plan: &Co
     journal.push(EventKind::IntentSettled { intent: id, cause: None })?;
     journal.commit()?;
     let committed = committed.iter().map(|path| path.to_string_lossy().into_owned()).collect();
-    Ok(PutBack::Done { carried, committed })
+    let earlier = step::still_here(journal.task(), checkout, journal.clock().civil_ms(), &carried)?;
+    Ok(PutBack::Done { carried, committed, earlier })
 }
 
 fn abandon(journal: &mut Journal, intent: IntentId, cause: &str) -> Result<(), Error> {

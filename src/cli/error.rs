@@ -258,6 +258,7 @@ fn repo_kind(error: &repo::Error) -> (&'static str, u8) {
         repo::Error::Conflicts { .. } => ("apply_conflict", GATED),
         repo::Error::Between { .. } | repo::Error::NotForward { .. } => ("apply_changed", GATED),
         repo::Error::NotCommitted { .. } => ("not_committed", GATED),
+        repo::Error::MergeRefused { .. } => ("merge_refused", GATED),
         repo::Error::Foreign { .. } => ("name_taken", ENVIRONMENT),
         repo::Error::HeadMoved { .. }
         | repo::Error::BranchMoved { .. }

@@ -317,6 +317,9 @@ fn on_applying(task: TaskId, error: &repo::Error) -> Option<String> {
     );
     let way_back =
         if half_done { format!("; or take the files back: nisse apply {task:#} --abort") } else { String::new() };
+    if let repo::Error::MergeRefused { .. } = error {
+        return Some(format!("bring the task's part alone: nisse apply {task:#} --commit, or --squash"));
+    }
     on_repo(error).map(|first| format!("{first}{way_back}"))
 }
 
@@ -330,9 +333,9 @@ fn on_repo(error: &repo::Error) -> Option<&'static str> {
             Some("commit it or stash it, or leave out --isolation: a worktree takes unfinished work along")
         }
         repo::Error::BranchMoved { .. } => Some("see with `git log` who moved it"),
-        repo::Error::Conflicts { .. } => {
-            Some("commit or stash your changes to these paths, or merge the branch with git")
-        }
+        repo::Error::Conflicts { .. } => Some(
+            "commit or stash your changes to these paths, and move away what git does not track; then run it again",
+        ),
         repo::Error::Between { .. } | repo::Error::NotForward { .. } => {
             Some("put that back as it was, and run it again")
         }
@@ -341,6 +344,7 @@ fn on_repo(error: &repo::Error) -> Option<&'static str> {
         repo::Error::Foreign { .. } => Some("move it out of the way, or choose another name with --branch"),
         // these say it themselves, or nothing can be said
         repo::Error::Refused { .. }
+        | repo::Error::MergeRefused { .. }
         | repo::Error::Locked { .. }
         | repo::Error::Git { .. }
         | repo::Error::Unreadable { .. }

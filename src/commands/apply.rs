@@ -99,9 +99,17 @@ pub fn apply(opened: &Opened, id: TaskId, wish: Wish) -> Result<Applied, Error> 
         }
         Wish::PutBack => match agent::apply::put_back(&mut journal, &checkout).map_err(plainly)? {
             PutBack::Nothing(why) => Err(Error::NothingToPutBack { task: id, why }),
-            PutBack::Done { carried, committed } => {
-                let exit = if carried.left.is_empty() && committed.is_empty() { 0 } else { 6 };
-                let report = Report { brought: Brought::Files, notices: carried.notices };
+            PutBack::Done { carried, committed, earlier } => {
+                let exit = if carried.left.is_empty() && committed.is_empty() && earlier.is_empty() { 0 } else { 6 };
+                let mut notices = carried.notices;
+                if !earlier.is_empty() {
+                    notices.push(format!(
+                        "an earlier `nisse apply` brought these, and they are still here: {}; as they were before it they are \
+                         kept below refs/nisse/found/{id}",
+                        earlier.join(", ")
+                    ));
+                }
+                let report = Report { brought: Brought::Files, notices };
                 let told = told(journal.task(), &checkout, report)?;
                 Ok(Applied { how: "put_back", files: carried.moved, left: carried.left, committed, exit, ..told })
             }

@@ -28,7 +28,8 @@ pub async fn drop_task(opened: &Opened, id: TaskId, mut watch: Watch) -> Result<
     let checkout = opened.checkout_of(&task.started)?;
     match task.outcome() {
         Some(outcome @ Outcome::Ended { end: End::Dropped, .. }) if task.pending_intents().next().is_none() => {
-            return TaskResult::new(&task, &outcome, &checkout);
+            let mask = secrets::mask(&opened.environment, Some(&checkout), None, &task.started.pass_env);
+            return TaskResult::new(&task, &outcome, &checkout, &mask);
         }
         Some(outcome @ Outcome::Ended { end: End::Handback | End::Failed | End::Capped(_), .. }) => {
             return Err(Error::Over { task: id, outcome: outcome.word() });

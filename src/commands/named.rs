@@ -95,7 +95,9 @@ pub fn task(opened: &Opened, name: &str, purpose: Purpose) -> Result<Named, Erro
     if may {
         return Ok(Named { id, elsewhere: Some(started.checkout.clone()) });
     }
-    let here = here.map_or_else(|| opened.path().to_owned(), |here| here.root().to_owned());
+    let path = opened.path();
+    let path = crate::repo::real_path(path).unwrap_or_else(|_| path.to_owned());
+    let here = here.map_or(path, |here| here.root().to_owned());
     Err(Error::OtherCheckout { task: id, checkout: started.checkout.clone(), here, command: purpose.word() })
 }
 

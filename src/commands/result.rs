@@ -11,6 +11,7 @@ use crate::{
         checkout::Base,
         id::TaskId,
         intent::{IntentKind, Status},
+        mask::Mask,
         model::Route,
         outcome::{End, Handback, Outcome},
         task::Task,
@@ -134,14 +135,15 @@ pub struct Check {
 }
 
 impl TaskResult {
-    /// The result of a task that has just been run.
-    pub fn new(task: &Task, outcome: &Outcome, checkout: &Checkout) -> Result<Self, super::Error> {
+    /// The result of a task; what the mask knows is looked for in its files.
+    pub fn new(task: &Task, outcome: &Outcome, checkout: &Checkout, mask: &Mask) -> Result<Self, super::Error> {
         let started = &task.started;
         let ready = task.ready.as_ref();
         let diff = match (ready, &task.head) {
             (Some(ready), Some(head)) if ready.snapshot != *head => there(checkout.diff(&ready.snapshot, head))?,
             _ => None,
         };
+        let secret = diff.as_ref().map(|diff| diff.files_that_add(mask)).unwrap_or_default();
         let discard = discard_status(task);
         let stands = ready.is_some() && discard != Some(Status::Settled);
         let worked = diff.as_ref().is_some_and(|diff| !diff.files.is_empty()) && discard == Some(Status::Settled);
@@ -196,10 +198,22 @@ impl TaskResult {
             check: checks(task).into_iter().rfind(|check| check.ran),
             checks: checks(task),
             answers: if task.asks_about_files() { vec!["rollback", "keep", "drop"] } else { Vec::new() },
-            notices: with_found(notices(task, outcome, discard), task, checkout),
+            notices: with_found([holding_secrets(&secret), notices(task, outcome, discard)].concat(), task, checkout),
             begin_again,
         })
     }
+}
+
+/// What a push of the branch would publish: masked is what a model and a person are shown, not what a command writes.
+fn holding_secrets(files: &[String]) -> Vec<String> {
+    if files.is_empty() {
+        return Vec::new();
+    }
+    vec![format!(
+        "the commits hold what looks like secrets, in clear, which a push would publish: {}; take them out, and out of the \
+         history (`nisse apply` without a commit brings the files alone), or renew what they open",
+        files.join(", ")
+    )]
 }
 
 /// What went with the worktree, in a sentence.

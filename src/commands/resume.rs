@@ -135,7 +135,8 @@ pub async fn resume(
         return Err(Error::NoQuestion { task: id });
     }
     if let Some(outcome) = task.outcome().filter(|_| !is_pending(&task)) {
-        return TaskResult::new(&task, &outcome, &checkout);
+        let mask = secrets::mask(&opened.environment, Some(&checkout), None, &task.started.pass_env);
+        return TaskResult::new(&task, &outcome, &checkout, &mask);
     }
     let proxy = proxy::connect(&opened.settings, &opened.environment)?;
     let subscribers = std::mem::take(&mut watch.subscribers);

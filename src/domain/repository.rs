@@ -218,11 +218,11 @@ impl fmt::Display for RepositoryChange {
             Self::RefMoved { name, from, to, kept } => {
                 write!(
                     f,
-                    "{} was moved from {} to {} while a command ran, and was left there; `git update-ref {name} {from}` \
-                     takes it back",
+                    "{} was moved from {} to {} while a command ran, and was left there; {} takes it back",
                     plain(name),
                     from.short(),
-                    to.short()
+                    to.short(),
+                    way_back(name, from)
                 )?;
                 kept_at(f, kept.as_deref())
             }
@@ -238,7 +238,12 @@ impl fmt::Display for RepositoryChange {
                 write!(f, "remote-tracking branches that changed while a command ran: {}", listed(names))
             }
             Self::StashRestored { entries } => {
-                write!(f, "entries of the stash were gone after a command, and are back: {}", entries.join(", "))
+                write!(
+                    f,
+                    "entries of the stash were gone after a command, and are back: {}; the command may have brought what they \
+                     hold into the task's files",
+                    entries.join(", ")
+                )
             }
             Self::StashAdded { entries } => {
                 write!(f, "entries of the stash that are new since a command ran: {}", entries.join(", "))
@@ -248,6 +253,14 @@ impl fmt::Display for RepositoryChange {
             }
             Self::ConfigurationChanged { file } => write!(f, "{file} was changed while a command ran, and was left so"),
         }
+    }
+}
+
+/// The command that moves a ref. Of a branch it is one that leaves files and index of the checkout that is on it alone.
+fn way_back(name: &str, to: &CommitId) -> String {
+    match name.strip_prefix("refs/heads/") {
+        Some(branch) => format!("`git branch -f {branch} {to}` (on that branch `git reset --keep {to}`)"),
+        None => format!("`git update-ref {name} {to}`"),
     }
 }
 

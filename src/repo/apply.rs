@@ -239,6 +239,11 @@ impl Checkout {
         self.git().call(["hash-object", "-t", "tree", "--stdin"]).input(Vec::new()).line()
     }
 
+    /// The paths that differ from HEAD, files that are not tracked included.
+    pub fn unfinished_paths(&self) -> Result<BTreeSet<String>, Error> {
+        Ok(self.own_changes()?.iter().chain(&self.untracked()?).map(|path| shown(path)).collect())
+    }
+
     /// Files that git neither tracks nor ignores.
     pub(super) fn untracked(&self) -> Result<Vec<PathBuf>, Error> {
         Ok(Staging { git: self.git(), root: self.root(), index: None }.changes()?.untracked)

@@ -15,10 +15,14 @@ pub(super) fn of_entry(key: &str, value: &str) -> Vec<SecretString> {
     let mut found = in_addresses(key);
     found.extend(in_addresses(value));
     found.extend(passwords(value));
+    found.extend(bearers(value));
     let name = key.rsplit_once('.').map_or(key, |(_, name)| name);
     if name == "extraheader" {
         found.extend(of_header(value));
-    } else if secret_names::is_secret(name) && name != "signingkey" && secret_names::is_telling(value) {
+    } else if (secret_names::is_secret(name) || name.ends_with("pass"))
+        && name != "signingkey"
+        && secret_names::is_telling(value)
+    {
         found.push(value.to_owned());
     }
     found.into_iter().map(SecretString::from).collect()
@@ -78,6 +82,23 @@ fn of_header(line: &str) -> Vec<String> {
     found
 }
 
+/// What follows the word of a scheme of authorization, wherever a header stands: in an alias, in a helper.
+fn bearers(text: &str) -> Vec<String> {
+    let ends = |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | ';' | '\\' | '`');
+    let mut found = Vec::new();
+    for scheme in ["bearer ", "basic ", "token "] {
+        let lower = text.to_ascii_lowercase();
+        for (at, word) in lower.match_indices(scheme) {
+            let rest = &text[at + word.len()..];
+            let value = &rest[..rest.find(ends).unwrap_or(rest.len())];
+            if secret_names::is_telling(value) && value.bytes().any(|byte| byte.is_ascii_digit()) {
+                found.extend(of_header(value));
+            }
+        }
+    }
+    found
+}
+
 /// What follows `password=`, as in a credential helper that is written into the configuration itself.
 fn passwords(text: &str) -> Vec<String> {
     let ends = |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | ';' | '\\' | ')' | '}' | '|' | '&');
@@ -125,12 +146,15 @@ mod tests {
         );
         holds("credential.helper", "!f() { echo username=bot; echo \"password=CANARY-9\"; }; f", &["CANARY-9"]);
         holds("gitlab.token", "CANARY-10", &["CANARY-10"]);
+        holds("sendemail.smtppass", "CANARY-11", &["CANARY-11"]);
+        holds("alias.up", "!curl -H 'Authorization: Bearer CANARY-12' h.example", &["CANARY-12"]);
         for (key, value) in [
             ("remote.origin.url", "https://firstname.lastname@h.example/a.git"),
             ("remote.origin.url", "ssh://git@h.example/a.git"),
             ("remote.origin.url", "git@h.example:a.git"),
             ("user.signingkey", "0123456789ABCDEF"),
             ("core.editor", "vi"),
+            ("alias.b", "!echo the bearer of news; basic rules"),
             ("branch.a.description", "see https://h.example/x@y"),
         ] {
             holds(key, value, &[]);

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::{Checkout, Error, git::LONG};
-use crate::domain::id::CommitId;
+use crate::domain::{id::CommitId, mask::Mask};
 
 /// The difference between two commits.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -45,6 +45,23 @@ impl Diff {
     /// The paths that changed; of a file that was renamed both.
     pub fn paths(&self) -> impl Iterator<Item = &str> {
         self.files.iter().flat_map(|file| file.renamed_from.as_deref().into_iter().chain([file.path.as_str()]))
+    }
+}
+
+impl Diff {
+    /// The files to which it adds what the mask would hide: secrets that are known, and what has the shape of one.
+    #[must_use]
+    pub fn files_that_add(&self, mask: &Mask) -> Vec<String> {
+        let patch = String::from_utf8_lossy(&self.patch);
+        // a patch has its files in the order of the list, each behind a line of its own
+        let parts = patch.split("\ndiff --git ");
+        let adds = |part: &str| {
+            let body = part.split_once("\n@@").map_or("", |(_, body)| body);
+            let added: Vec<&str> = body.lines().filter_map(|line| line.strip_prefix('+')).collect();
+            let added = added.join("\n");
+            mask.apply(&added) != added.as_str()
+        };
+        self.files.iter().zip(parts).filter(|(_, part)| adds(part)).map(|(file, _)| file.path.clone()).collect()
     }
 }
 

@@ -152,6 +152,12 @@ pub enum Error {
         /// Its words.
         stderr: String,
     },
+    /// The branch of a task is not to be merged.
+    #[error("{why}; nothing was changed")]
+    MergeRefused {
+        /// Why not, in a sentence.
+        why: &'static str,
+    },
     /// The git program did not end in time, and was killed.
     #[error("git {action} did not end within {} s", limit.as_secs())]
     TimedOut {
@@ -295,6 +301,7 @@ impl Error {
             Self::NotARepository { .. }
             | Self::NoDirectory { .. }
             | Self::Refused { .. }
+            | Self::MergeRefused { .. }
             | Self::Unclean { .. }
             | Self::NoGit { .. }
             | Self::OldGit { .. }

@@ -71,7 +71,7 @@ fn a_stash_that_a_command_emptied_is_what_it_was() {
         }
         assert_eq!(is, was, "{line}");
         let notices = result["notices"].to_string();
-        assert!(notices.contains(&format!("are back: {back}")), "{line}: {notices}");
+        assert!(notices.contains(&format!("are back: {back};")), "{line}: {notices}");
         assert!(told.contains(&format!("are back: {back}")) && told.contains("leave them alone"), "{line}: {told}");
     }
 }
@@ -128,7 +128,7 @@ fn what_moved_is_named_with_the_way_back_and_what_is_new_or_configured_is_named(
     let is = env.checkout.git(&["rev-parse", "topic"]);
     assert_ne!(is, was, "it was left there");
     let notices = result["notices"].to_string();
-    for told in [&format!("git update-ref refs/heads/topic {was}"), "the branch new", ".git/config was changed"] {
+    for told in [&format!("git branch -f topic {was}"), "the branch new", ".git/config was changed"] {
         assert!(notices.contains(told), "{told}: {notices}");
     }
     let kept = format!("refs/nisse/found/{}/moved", result["task"].as_str().unwrap());

@@ -136,12 +136,9 @@ fn whoever_resumes_is_told_which_task_it_is_and_where_it_stopped() {
     let Some(env) = world() else { return };
     let run = env.run(&["resume"]);
     let shown = &run.exits(5).stderr;
-    for part in [
-        "resuming 000000000400",
-        "branch   nisse/000000000400-wait",
-        "brief    Wait for the",
-        "found    interrupted: ",
-    ] {
+    for part in
+        ["resuming 000000000400", "branch   nisse/000000000400-wait", "brief    Wait for the", "found    interrupted: "]
+    {
         assert!(shown.contains(part), "{part:?} is missing:\n{shown}");
     }
     let quiet = env.run(&["resume", "-q"]);

@@ -116,3 +116,20 @@ fn what_is_run_or_named_as_it_is_may_hold_no_secret() {
     let run = env.run(&["log", PASSWD]);
     assert!(!run.exits(2).stderr.contains("CANARY"), "{}", run.report());
 }
+
+/// What a command writes is not changed; a push would publish it, so it is said, and so is a mask in the place of a secret.
+#[test]
+fn secrets_that_a_command_wrote_are_named_with_their_files() {
+    let env = world(vec![
+        command(
+            "git config --list > settings.txt; echo b > b.txt; mkdir d; echo 'key = \"[masked by nisse]\"' > d/own.txt",
+        ),
+        command("curl -u '[masked by nisse]' localhost"),
+        Step::hand_back(),
+    ]);
+    let result = env.delegate(&[], "Write settings.txt.").ends(0, "handback");
+    let notices = result["notices"].to_string();
+    assert!(notices.contains("what looks like secrets") && notices.contains(": settings.txt; "), "{notices}");
+    let refused = &env.server.requests()[2].last_answers()[0].text;
+    assert!(refused.contains("Not run: the command holds `[masked by nisse]`"), "{refused}");
+}

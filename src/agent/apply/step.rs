@@ -12,7 +12,7 @@ use crate::{
         intent::{IntentKind, Status},
         task::{Ready, Task},
     },
-    repo::{self, Checkout, Plan, PlanRequest, Planning},
+    repo::{self, Carried, Checkout, Plan, PlanRequest, Planning},
 };
 
 /// The next step.
@@ -226,10 +226,10 @@ impl Asked<'_> {
     /// A merge is git's; that nothing stands against it is seen before.
     fn merge(&self, chain: &[CommitId]) -> Result<Step, Error> {
         let checkout = self.checkout;
-        let refused = |why: &str| repo::Error::Refused { checkout: checkout.root().to_owned(), why: why.to_owned() };
+        let refused = |why| repo::Error::MergeRefused { why };
         if self.ready.dirty {
-            let why = "the task's branch holds your unfinished work as a commit, which a merge would bring in; \
-                       --squash and --commit bring the task's part alone";
+            let why = "the task's branch holds the work that was unfinished when it began as a commit, which a merge would \
+                       bring in";
             return Err(refused(why).into());
         }
         if checkout.base()?.commit.is_none() {
@@ -264,6 +264,30 @@ pub(super) fn snapshot_of(task: &Task, plan: &CommitId) -> Option<CommitId> {
         let IntentKind::Apply { plan: of, before, .. } = &one.kind else { return None };
         (of == plan).then(|| before.clone())
     })
+}
+
+/// The paths of the task's work that are in the checkout as it left them, uncommitted, after `carried` was taken back: what
+/// an application before the last one brought.
+pub(super) fn still_here(
+    task: &Task,
+    checkout: &Checkout,
+    at_ms: u64,
+    carried: &Carried,
+) -> Result<Vec<String>, Error> {
+    let (ready, head) = part(task)?;
+    let own = checkout.unfinished_paths()?;
+    let asked = Asked { task, checkout, manner: Manner::Files, at_ms, ready, head };
+    let whole = [asked.ready.snapshot.clone(), asked.head.clone()];
+    let missing: BTreeSet<String> = match checkout.plan(&asked.request(&whole, false)) {
+        Ok(Planning { plan, .. }) => plan.map(|plan| plan.files).unwrap_or_default().into_iter().collect(),
+        Err(repo::Error::Conflicts { conflicts }) => conflicts.into_iter().map(|one| one.path).collect(),
+        // what stands in the way of a look is no reason to fail after the work is done
+        Err(_) => return Ok(Vec::new()),
+    };
+    let diff = checkout.diff(&asked.ready.snapshot, &asked.head)?;
+    let stays =
+        |path: &&str| own.contains(*path) && !missing.contains(*path) && !carried.left.iter().any(|left| left == path);
+    Ok(diff.paths().filter(stays).map(str::to_owned).collect())
 }
 
 /// How many commits of the task have become the person's, as HEAD tells. One that was undone and made again is one.

@@ -241,6 +241,25 @@ fn what_was_undone_by_hand_is_not_taken_back_once_more() {
 }
 
 /// What the files were is kept for 30 days, and then collected: what is there is seen all the same.
+/// A second application brings what is missing; taking it back is not taking all of it back, and says so.
+#[test]
+fn what_an_earlier_application_brought_is_named_when_a_later_one_is_taken_back() {
+    let (env, task) = handed_back(arranged, LINE);
+    env.person(|checkout| drop(checkout.git(&["commit", "--quiet", "--allow-empty", "--message", "meanwhile"])));
+    applied(&env.run(&["apply", "--json", &task]), "files");
+    env.checkout.git(&["checkout", "--", "a.txt"]);
+    applied(&env.run(&["apply", "--json", &task]), "files");
+    let back = env.run(&["apply", "--json", &task, "--abort"]);
+    let document = back.exits(6).json().pop().unwrap();
+    assert_eq!((&document["how"], &document["files"]), (&json!("put_back"), &json!(["a.txt"])));
+    let notices = document["notices"].to_string();
+    assert!(notices.contains("an earlier `nisse apply` brought these") && notices.contains("b.txt"), "{notices}");
+    let kept = format!("refs/nisse/found/{task}/");
+    let kept = env.checkout.git(&["for-each-ref", "--format=%(refname)", &kept]);
+    assert!(kept.contains("before-apply-") && notices.contains(&task), "{kept}");
+    env.changed_paths();
+}
+
 #[test]
 fn what_was_kept_for_the_way_back_may_be_gone() {
     let (env, task) = handed_back(arranged, LINE);
