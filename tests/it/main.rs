@@ -14,6 +14,7 @@ mod caps;
 mod cases;
 mod catalog_down;
 mod checks;
+mod ci;
 mod completions;
 mod connection;
 #[cfg(feature = "crashpoints")]
