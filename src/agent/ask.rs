@@ -148,14 +148,18 @@ async fn exchange(
                     *look = begin_look(journal, env).ok().flatten();
                 }
                 // nobody may be watching
-                let _ = env.live.send(Passing::Reply(shown.take(delta)));
+                for shown in shown.take(delta) {
+                    let _ = env.live.send(Passing::Reply(shown));
+                }
             }
             reply = &mut attempt => {
+                let mut last = Vec::new();
                 while let Ok(delta) = arriving.try_recv() {
-                    let _ = env.live.send(Passing::Reply(shown.take(delta)));
+                    last.extend(shown.take(delta));
                 }
-                for rest in shown.rest() {
-                    let _ = env.live.send(Passing::Reply(rest));
+                last.extend(shown.rest());
+                for shown in last {
+                    let _ = env.live.send(Passing::Reply(shown));
                 }
                 return reply;
             }
@@ -170,17 +174,30 @@ struct Shown<'m> {
 }
 
 impl Shown<'_> {
-    fn take(&mut self, delta: Delta) -> Delta {
-        match delta {
+    /// What is shown by now. What waited for the rest of its word does so no longer when something else begins.
+    fn take(&mut self, delta: Delta) -> Vec<Delta> {
+        let mut shown = match &delta {
+            Delta::Text(_) => Self::rest_of(&mut self.reasoning, Delta::Reasoning),
+            Delta::Reasoning(_) => Self::rest_of(&mut self.text, Delta::Text),
+            Delta::Call { .. } => self.rest(),
+        };
+        shown.push(match delta {
             Delta::Text(text) => Delta::Text(self.text.push(&text)),
             Delta::Reasoning(text) => Delta::Reasoning(self.reasoning.push(&text)),
             // a name, and how much there is
             call @ Delta::Call { .. } => call,
-        }
+        });
+        shown
     }
 
-    fn rest(&mut self) -> [Delta; 2] {
-        [Delta::Reasoning(self.reasoning.rest()), Delta::Text(self.text.rest())]
+    fn rest(&mut self) -> Vec<Delta> {
+        let reasoning = Self::rest_of(&mut self.reasoning, Delta::Reasoning);
+        [reasoning, Self::rest_of(&mut self.text, Delta::Text)].concat()
+    }
+
+    fn rest_of(stream: &mut Stream<'_>, delta: fn(String) -> Delta) -> Vec<Delta> {
+        let rest = stream.rest();
+        if rest.is_empty() { Vec::new() } else { vec![delta(rest)] }
     }
 }
 

@@ -72,7 +72,7 @@ pub struct Listing {
 /// The tasks of this checkout, the newest `most` of them. One that cannot be read hides no other.
 pub fn list(opened: &Opened, most: Option<usize>) -> Result<Listing, Error> {
     let mut listing = Listing { unreadable: forgotten(opened)?.into_iter().collect(), ..Listing::default() };
-    let Some(log) = Log::open(opened.state_dir(), Access::Read)? else { return Ok(listing) };
+    let Some(log) = open_for(opened, !listing.unreadable.is_empty())? else { return Ok(listing) };
     opened.checkout()?;
     for id in log.tasks()? {
         if most.is_some_and(|most| listing.tasks.len() >= most) {
@@ -105,12 +105,20 @@ pub fn forgotten(opened: &Opened) -> Result<Option<Error>, Error> {
     let worktrees = checkout.task_worktrees()?;
     let ours = opened.state_dir().join("worktrees");
     let ours = crate::repo::real_path(&ours).unwrap_or(ours);
-    let known = Log::open(opened.state_dir(), Access::Read)?.map_or_else(|| Ok(Vec::new()), |log| log.tasks())?;
+    let known = open_for(opened, true)?.map_or_else(|| Ok(Vec::new()), |log| log.tasks())?;
     let lost = worktrees.into_iter().find_map(|worktree| {
         let stands = worktree.path.starts_with(&ours) && worktree.path.exists();
         (stands && !known.contains(&worktree.task)).then_some((worktree.task, worktree.path))
     });
     Ok(lost.map(|(task, worktree)| Error::Forgotten { task, worktree, path: opened.state_dir().to_owned() }))
+}
+
+/// The log; none where there is none. One that was emptied is none too, where more is known than that it was.
+pub(super) fn open_for(opened: &Opened, more_is_known: bool) -> Result<Option<Log>, Error> {
+    match Log::open(opened.state_dir(), Access::Read) {
+        Err(log::Error::Emptied { .. }) if more_is_known => Ok(None),
+        log => Ok(log?),
+    }
 }
 
 /// One task: its events and what they come to.

@@ -19,7 +19,7 @@ use crate::{
 /// The task to resume where none is named: the only one of this checkout that waits for somebody to go on with it.
 pub fn choose(opened: &Opened) -> Result<Choice, Error> {
     let forgotten = log::forgotten(opened)?;
-    let Some(log) = Log::open(opened.state_dir(), Access::Read)? else {
+    let Some(log) = log::open_for(opened, forgotten.is_some())? else {
         return forgotten.map_or(Ok(Choice::Nothing), Err);
     };
     opened.checkout()?;

@@ -42,6 +42,17 @@ pub(super) fn times(found: &fs::Metadata) -> (i128, i128) {
 /// A file's status, as far as a change shows in it: inode, mode, size and both times.
 pub(super) type Stamp = (u64, u32, u64, i128, i128);
 
+/// The same of what the system call gives.
+pub(super) fn stamp_of(found: &rustix::fs::Stat) -> Stamp {
+    let time = |seconds: i64, nanos: i64| i128::from(seconds) * SECOND + i128::from(nanos);
+    #[expect(clippy::cast_possible_wrap, reason = "a part of a second")]
+    let (modified, changed) =
+        (time(found.st_mtime, found.st_mtime_nsec as i64), time(found.st_ctime, found.st_ctime_nsec as i64));
+    #[expect(clippy::cast_sign_loss, reason = "no file has a size below 0")]
+    let size = found.st_size as u64;
+    (found.st_ino, found.st_mode, size, modified, changed)
+}
+
 pub(super) fn stamp(found: &fs::Metadata) -> Stamp {
     let (modified, changed) = times(found);
     (found.ino(), found.mode(), found.size(), modified, changed)

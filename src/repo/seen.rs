@@ -8,7 +8,7 @@
 use std::{
     cell::OnceCell,
     collections::{HashMap, HashSet},
-    ffi::OsStr,
+    ffi::{OsStr, OsString},
     fs,
     io::Read,
     path::{Path, PathBuf},
@@ -68,7 +68,8 @@ impl Kept {
 pub(super) struct Seen {
     /// The commit that holds all of it.
     at: CommitId,
-    files: HashMap<PathBuf, File>,
+    /// By path; plain text compares and hashes faster than a path does.
+    files: HashMap<OsString, File>,
     /// What git's answer depends on besides: index, HEAD, configuration, rules.
     own: Vec<Option<Stamp>>,
 }
@@ -135,7 +136,7 @@ impl Worktree {
     pub fn looks_same_at(&self, path: &str, commit: &CommitId) -> bool {
         let (kept, own) = (self.memory.lock(), self.own_stamps());
         let Some(seen) = kept.seen.as_ref().filter(|seen| seen.at == *commit && seen.own == own) else { return false };
-        match (seen.files.get(Path::new(path)), self.path().join(path).symlink_metadata()) {
+        match (seen.files.get(OsStr::new(path)), self.path().join(path).symlink_metadata()) {
             (Some(file), Ok(found)) => file.is(self.path(), Path::new(path), stamp(&found)),
             (None, Err(error)) => error.kind() == std::io::ErrorKind::NotFound,
             (Some(_), Err(_)) | (None, Ok(_)) => false,
@@ -150,8 +151,8 @@ impl Worktree {
             root,
             |path| Some(path) == self.kept_out(),
             |files: &mut Vec<_>, path, stamp| {
-                let Some(file) = File::new(root, &path, stamp, now) else { return false };
-                files.push((path, file));
+                let Some(file) = File::new(root, path, stamp, now) else { return false };
+                files.push((path.as_os_str().to_owned(), file));
                 count.fetch_add(1, Ordering::Relaxed) < MOST
             },
         )?;
@@ -184,8 +185,8 @@ impl Worktree {
         let Some((mut seen, looked)) = kept.seen.take().filter(|seen| seen.at == *parent).zip(looked) else { return };
         for (path, file) in looked {
             match file {
-                Some(file) => seen.files.insert(path, file),
-                None => seen.files.remove(&path),
+                Some(file) => seen.files.insert(path.into_os_string(), file),
+                None => seen.files.remove(path.as_os_str()),
             };
         }
         kept.seen = Some(Seen { at: commit.clone(), own: self.own_stamps(), ..seen });
@@ -233,15 +234,15 @@ impl Seen {
             root,
             |path| Some(path) == kept_out,
             |part: &mut Part, path, stamp| {
-                let file = files.get(&path);
+                let file = files.get(path.as_os_str());
                 part.known += usize::from(file.is_some());
                 match file {
-                    Some(file) if file.is(root, &path, stamp) => {
+                    Some(file) if file.is(root, path, stamp) => {
                         if file.fresh.is_some() && !is_fresh(stamp, now) {
-                            part.settled.push(path);
+                            part.settled.push(path.to_owned());
                         }
                     }
-                    Some(_) | None => part.differ.push(path),
+                    Some(_) | None => part.differ.push(path.to_owned()),
                 }
                 part.differ.len() <= FEW
             },
@@ -252,7 +253,7 @@ impl Seen {
             known += part.known;
             differ.extend(part.differ);
             for path in part.settled {
-                self.files.entry(path).and_modify(|file| file.fresh = None);
+                self.files.entry(path.into_os_string()).and_modify(|file| file.fresh = None);
             }
         }
         if known < self.files.len() {
@@ -260,17 +261,17 @@ impl Seen {
             let Some((parts, _)) = walk(
                 root,
                 |path| Some(path) == kept_out,
-                |there: &mut Vec<PathBuf>, path, _| {
-                    there.push(path);
+                |there: &mut Vec<OsString>, path, _| {
+                    there.push(path.as_os_str().to_owned());
                     true
                 },
             ) else {
                 return (Looks::Unknown, None);
             };
-            let there: HashSet<PathBuf> = parts.into_iter().flatten().collect();
+            let there: HashSet<OsString> = parts.into_iter().flatten().collect();
             let gone = self.files.keys().filter(|path| !there.contains(*path)).take(FEW + 1);
             let before = differ.len();
-            differ.extend(gone.cloned());
+            differ.extend(gone.map(PathBuf::from));
             if differ.len() == before {
                 // it is back by now
                 return (Looks::Unknown, None);

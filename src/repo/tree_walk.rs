@@ -2,8 +2,12 @@
 //! through by several threads, since nearly all of the time is spent in the system.
 
 use std::{
-    fs, mem,
-    os::unix::fs::FileTypeExt as _,
+    ffi::{OsStr, OsString},
+    mem,
+    os::{
+        fd::{AsFd, OwnedFd},
+        unix::ffi::{OsStrExt as _, OsStringExt as _},
+    },
     path::{Path, PathBuf},
     sync::{
         Condvar, Mutex, MutexGuard, PoisonError,
@@ -12,8 +16,10 @@ use std::{
     thread,
 };
 
+use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, openat, statat};
+
 use super::{
-    files_clock::{Stamp, stamp},
+    files_clock::{Stamp, stamp_of},
     staging::shown,
 };
 
@@ -37,11 +43,12 @@ pub(super) struct Unholdable {
 pub(super) fn walk<T: Default + Send>(
     root: &Path,
     left_out: impl Fn(&Path) -> bool + Sync,
-    each: impl Fn(&mut T, PathBuf, Stamp) -> bool + Sync,
+    each: impl Fn(&mut T, &Path, Stamp) -> bool + Sync,
 ) -> Option<(Vec<T>, Unholdable)> {
+    let root = openat(CWD, root, OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()).ok()?;
     let work = Work { queue: Mutex::new(Queue { open: vec![PathBuf::new()], busy: 0 }), more: Condvar::new() };
     let ended = AtomicBool::new(false);
-    let walker = || Walker { root, left_out: &left_out, each: &each, work: &work, ended: &ended };
+    let walker = || Walker { root: &root, left_out: &left_out, each: &each, work: &work, ended: &ended };
     let mut first = Part::default();
     walker().go_on(&mut first, FEW);
     let mut parts = vec![first];
@@ -139,7 +146,7 @@ impl Drop for Taken<'_> {
 }
 
 struct Walker<'a, L, E> {
-    root: &'a Path,
+    root: &'a OwnedFd,
     left_out: &'a L,
     each: &'a E,
     work: &'a Work,
@@ -154,7 +161,7 @@ impl<L: Fn(&Path) -> bool, E> Walker<'_, L, E> {
     /// Goes through directories until there are no more, or it has met so many entries.
     fn go_on<T>(&self, part: &mut Part<T>, most: usize)
     where
-        E: Fn(&mut T, PathBuf, Stamp) -> bool,
+        E: Fn(&mut T, &Path, Stamp) -> bool,
     {
         let mut met = 0;
         while met < most
@@ -168,30 +175,58 @@ impl<L: Fn(&Path) -> bool, E> Walker<'_, L, E> {
 
     fn directory<T>(&self, part: &mut Part<T>, taken: &mut Taken<'_>, met: &mut usize) -> Option<()>
     where
-        E: Fn(&mut T, PathBuf, Stamp) -> bool,
+        E: Fn(&mut T, &Path, Stamp) -> bool,
     {
-        let directory = taken.directory.as_path();
-        for entry in fs::read_dir(self.root.join(directory)).ok()? {
+        let directory = taken.directory.as_os_str();
+        let name = if directory.is_empty() { OsStr::new(".") } else { directory };
+        let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let opened = openat(self.root, name, flags, Mode::empty()).ok()?;
+        // one buffer for all paths: most of them are looked up and not kept
+        let mut path = directory.as_bytes().to_vec();
+        if !path.is_empty() {
+            path.push(b'/');
+        }
+        let above = path.len();
+        for entry in Dir::read_from(&opened).ok()? {
             let entry = entry.ok()?;
+            let name = entry.file_name();
+            if matches!(name.to_bytes(), b"." | b"..") {
+                continue;
+            }
             *met += 1;
-            let (name, kind) = (entry.file_name(), entry.file_type().ok()?);
-            if name == ".git" {
-                if directory.as_os_str().is_empty() {
+            path.truncate(above);
+            path.extend_from_slice(name.to_bytes());
+            if name.to_bytes() == b".git" {
+                if above == 0 {
                     continue;
                 }
-                part.found.repositories.push(directory.to_owned());
+                part.found.repositories.push(taken.directory.clone());
             }
-            let path = directory.join(name);
-            if kind.is_dir() {
-                if !(self.left_out)(&path) {
-                    taken.below.push(path);
+            let mut status = None;
+            let kind = match entry.file_type() {
+                // the file system does not say it with the name
+                FileType::Unknown => {
+                    let found = statat(opened.as_fd(), name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+                    status = Some(found);
+                    FileType::from_raw_mode(found.st_mode)
+                }
+                kind => kind,
+            };
+            let here = Path::new(OsStr::from_bytes(&path));
+            if kind == FileType::Directory {
+                if !(self.left_out)(here) {
+                    taken.below.push(PathBuf::from(OsString::from_vec(path.clone())));
                 }
                 continue;
             }
-            if kind.is_fifo() || kind.is_socket() || kind.is_block_device() || kind.is_char_device() {
-                part.found.special.push(shown(&path));
+            if matches!(kind, FileType::Fifo | FileType::Socket | FileType::BlockDevice | FileType::CharacterDevice) {
+                part.found.special.push(shown(here));
             }
-            if !(self.each)(&mut part.kept, path, stamp(&entry.metadata().ok()?)) {
+            let status = match status {
+                Some(status) => status,
+                None => statat(opened.as_fd(), name, AtFlags::SYMLINK_NOFOLLOW).ok()?,
+            };
+            if !(self.each)(&mut part.kept, here, stamp_of(&status)) {
                 return None;
             }
         }

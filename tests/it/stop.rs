@@ -92,7 +92,7 @@ fn ctrl_c_at_a_terminal_ends_the_loop_around_nisse_when_everything_is_in_order()
     let twice = |line: &str| format!("for round in 1 2; do {line}; echo \"after $round\"; done");
     let run = env.run_within_with_keys(twice, &["delegate", "Make b.txt."], &[("running sleep 600", "\u{3}")]);
     run.exits(130);
-    assert!(run.stdout.contains("stopped: ") && !run.stdout.contains("after"), "{}", run.report());
+    assert!(run.stdout.contains("stopped on request") && !run.stdout.contains("after"), "{}", run.report());
     let log = env.run(&["log", "--json"]).exits(0).json().pop().unwrap();
     assert_eq!(log["tasks"][0]["outcome"], "stopped", "{log}");
 }

@@ -27,7 +27,7 @@ pub fn text(applied: &Applied, width: Width) -> String {
     let mut fields = Fields::new(width, NAMES);
     width.folded(&plain(&what), 0).iter().for_each(|line| fields.line(line));
     if !files.is_empty() {
-        fields.field("files", &plain(&first_line(&files.join(", "), 200)));
+        fields.field("files", &first_line(&plain(&files.join(", ")), 200));
     }
     if !left.is_empty() {
         let left = plain(&left.join(", "));

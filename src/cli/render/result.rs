@@ -78,7 +78,7 @@ pub(super) fn facts(result: &TaskResult, width: Width) -> Fields {
     fields.line("");
     if let Some(stat) = &result.diffstat {
         let files = counted(stat.files as u64, "file");
-        let names = plain(&first_line(&result.artifacts.join(", "), 100));
+        let names = first_line(&plain(&result.artifacts.join(", ")), 100);
         fields.field("diff", &format!("{files} changed, +{} -{}: {names}", stat.insertions, stat.deletions));
     }
     checks(&mut fields, result);

@@ -15,7 +15,7 @@ fn a_log_that_lost_a_task_is_never_nothing_to_do() {
         if emptied {
             fs::write(state.join("nisse.db"), "").unwrap();
         }
-        for command in ["resume", "log"] {
+        for command in ["log", "resume"] {
             let run = env.run(&[command]);
             let said = &run.exits(1).stderr;
             assert!(said.contains(task) && said.contains("a part of the log is gone"), "{}", run.report());
@@ -23,6 +23,9 @@ fn a_log_that_lost_a_task_is_never_nothing_to_do() {
     }
     env.checkout.git(&["worktree", "unlock", rests["worktree"].as_str().unwrap()]);
     env.checkout.git(&["worktree", "remove", rests["worktree"].as_str().unwrap()]);
+    // nothing stands of it any more, and the log is empty all the same
+    assert!(env.run(&["resume"]).exits(1).stderr.contains("is empty, though tasks were begun here"));
+    fs::remove_file(state.join("nisse.db")).unwrap();
     assert!(env.run(&["resume"]).exits(0).stderr.contains("nothing is pending"));
 }
 

@@ -278,7 +278,9 @@ impl TestEnvironment {
         let screen = self.root().join("screen");
         let _ = fs::remove_file(&screen);
         let at = screen.to_str().expect("a path in UTF-8");
-        let mut command = self.command("script", &["--quiet", "--return", "--flush", "--command", &line, at]);
+        // whoever runs the tests in the background has its shell ignore Ctrl-C, and so would this one
+        let script = ["--default-signal=INT", "script", "--quiet", "--return", "--flush", "--command", &line, at];
+        let mut command = self.command("env", &script);
         command.stdin(Stdio::piped());
         let mut running = Running::start(command, line);
         let mut keyboard = running.keyboard();
