@@ -40,7 +40,7 @@ fn a_file_is_trusted_until_it_changes() {
     assert!(env.run(&["doctor"]).stdout.contains("check.commands"));
 
     let said = env.run(&["trust"]);
-    assert!(said.exits(0).stdout.contains("check.commands touch "), "{}", said.report());
+    assert!(said.exits(0).stdout.contains("check.commands  touch "), "{}", said.report());
     assert!(!ran.exists(), "trusting ran it");
     env.run(&delegate).ends(0, "handback");
     assert!(ran.exists(), "the trusted check did not run");

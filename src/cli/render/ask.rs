@@ -72,7 +72,7 @@ pub fn model(offered: &[Row]) -> Option<String> {
 pub fn trust(manner: Manner, project: &trust::Report) -> bool {
     say(manner, &format!("{} comes with the repository, and names what runs as you:", plain(&project.path)));
     for (key, value) in settings::effects(project) {
-        say(manner, &format!("  {key:<14} {value}"));
+        say(manner, &format!("  {key:<15} {value}"));
     }
     let answers = ["No", "Yes, until the file changes (nisse trust --revoke forgets it)"];
     // whoever only presses Enter has decided nothing

@@ -31,7 +31,7 @@ pub fn written(report: &init::Report, width: Width) -> String {
 /// What `nisse trust` trusts, or forgets.
 #[must_use]
 pub fn trust(report: &trust::Report, width: Width) -> String {
-    let mut fields = Fields::new(width, 14);
+    let mut fields = Fields::new(width, 15);
     let path = plain(&report.path);
     let how = if report.trusted { "trusted until it changes" } else { "not trusted" };
     fields.line(&format!("{how}: {path}"));
