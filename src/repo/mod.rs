@@ -272,6 +272,9 @@ pub enum Error {
     },
 }
 
+/// What git says where the same may go well the next time: a full disk, another git, a process that was killed.
+const PASSING: [&str; 5] = ["No space left", "quota exceeded", ".lock'", "failed to read", "died of signal"];
+
 impl Error {
     /// Whether it comes again however often the same is tried, until somebody sees to it. What a wait, another program's end
     /// or free space on a disk mends does not last.
@@ -285,9 +288,9 @@ impl Error {
                     | io::ErrorKind::Interrupted
                     | io::ErrorKind::OutOfMemory
             ),
-            Self::Git { stderr, .. } => !["No space left", "quota exceeded", ".lock'", "failed to read"]
-                .iter()
-                .any(|words| stderr.contains(words)),
+            Self::Git { stderr, status, .. } => {
+                !status.starts_with("signal") && !PASSING.iter().any(|words| stderr.contains(words))
+            }
             Self::Foreign { .. } | Self::Replaced { .. } => true,
             Self::NotARepository { .. }
             | Self::NoDirectory { .. }

@@ -15,7 +15,7 @@ pub fn notice(manner: Manner, notice: &Notice) {
 
 fn text(notice: &Notice, width: Width) -> String {
     let mut fields = Fields::new(width, 8);
-    fields.field("resuming", &notice.task.to_string());
+    fields.field("resuming", &format!("{:#}", notice.task));
     fields.field("branch", &plain(&notice.branch));
     fields.field("brief", &plain(&first_line(&notice.brief, 200)));
     fields.field("found", &plain(&notice.found));

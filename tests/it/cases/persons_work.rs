@@ -9,7 +9,10 @@ use std::{
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::support::{Checkout, Script, Step, TestEnvironment, Wire, wait_until};
+use crate::{
+    gates::killed_in,
+    support::{Checkout, Script, Step, TestEnvironment, Wire, wait_until},
+};
 
 fn write(path: &str, content: &str) -> Step {
     Step::call("write_file", json!({"path": path, "content": content}))
@@ -62,6 +65,31 @@ fn a_command_that_throws_everything_away_takes_nothing_of_the_persons() {
             for ignored in ["settings.local", "build/out.bin", "pkgs/inner/in.txt"] {
                 assert_eq!(env.on_branch(&result, ignored), None, "{isolation}: {line}: {ignored} was committed");
             }
+            env.assert_checkout_unchanged();
+        }
+    }
+}
+
+#[test]
+fn a_kill_leaves_repositories_within_the_checkout_as_they_were() {
+    for isolation in ["worktree", "in-place"] {
+        for (answer, code, outcome) in [("--keep", 0, "handback"), ("--drop", 0, "dropped")] {
+            let (env, _scratch) = killed_in(Wire::Chat, isolation, "echo half > half.txt", |env| {
+                env.person(|checkout| {
+                    unfinished(checkout);
+                    if isolation == "in-place" {
+                        checkout.commit("nothing is unfinished");
+                    }
+                });
+                if isolation == "in-place" {
+                    env.person_will_change(".git/logs/HEAD");
+                }
+            });
+            for inner in ["pkgs/inner", "pkgs/beside"] {
+                env.checkout.git(&["-C", inner, "status", "--porcelain"]);
+            }
+            env.run(&["resume", "--json"]).ends(6, "gated");
+            env.run(&["resume", "--json", answer]).ends(code, outcome);
             env.assert_checkout_unchanged();
         }
     }

@@ -66,32 +66,32 @@ fn saved_meanwhile(back: bool, dies: bool) {
         // at once; or once the file has come out under a name of ours
         let exchanged = moments[number..].iter().find(|next| next.starts_with("file.exchanged"));
         let death = exchanged.filter(|_| moment.starts_with("file.written")).unwrap_or(moment);
-        for file in FILES {
-            for save in SAVES {
-                env.bring_back("before");
-                env.set("MEANWHILE", &format!("{moment} {}", save.replace("FILE", file)));
-                if dies {
-                    env.set("CRASHPOINT", death);
-                }
-                let first = env.run(&command);
-                env.set("MEANWHILE", "").set("CRASHPOINT", "");
-                let at = format!("{moment} {save}\n{}", first.report());
-                assert!(first.stderr.contains("meanwhile at"), "{at}");
-                if first.stderr.contains("crashed at") {
-                    deaths += 1;
-                    // on, and then back: nothing of theirs goes
-                    let on = env.run(&command);
-                    is_mine(env.checkout.path(), file, &format!("{at}\n{}", on.report()));
-                } else {
-                    is_mine(env.checkout.path(), file, &at);
-                }
-                let aborted = env.run(&["apply", "--json", &task, "--abort"]);
-                let at = format!("{at}\n{}", aborted.report());
+        for (place, file) in FILES.into_iter().enumerate() {
+            // one of the ways of saving each, so that each way comes with every moment and with every file
+            let save = SAVES[(number + place) % SAVES.len()];
+            env.bring_back("before");
+            env.set("MEANWHILE", &format!("{moment} {}", save.replace("FILE", file)));
+            if dies {
+                env.set("CRASHPOINT", death);
+            }
+            let first = env.run(&command);
+            env.set("MEANWHILE", "").set("CRASHPOINT", "");
+            let at = format!("{moment} {save}\n{}", first.report());
+            assert!(first.stderr.contains("meanwhile at"), "{at}");
+            if first.stderr.contains("crashed at") {
+                deaths += 1;
+                // on, and then back: nothing of theirs goes
+                let on = env.run(&command);
+                is_mine(env.checkout.path(), file, &format!("{at}\n{}", on.report()));
+            } else {
                 is_mine(env.checkout.path(), file, &at);
-                for (other, was) in [("a.txt", "a\n"), ("gone.txt", "g\n"), ("run.sh", "true\n")] {
-                    let is = fs::read_to_string(env.checkout.path().join(other)).unwrap_or_default();
-                    assert!(other == file || is == was, "{other}: {is:?} {at}");
-                }
+            }
+            let aborted = env.run(&["apply", "--json", &task, "--abort"]);
+            let at = format!("{at}\n{}", aborted.report());
+            is_mine(env.checkout.path(), file, &at);
+            for (other, was) in [("a.txt", "a\n"), ("gone.txt", "g\n"), ("run.sh", "true\n")] {
+                let is = fs::read_to_string(env.checkout.path().join(other)).unwrap_or_default();
+                assert!(other == file || is == was, "{other}: {is:?} {at}");
             }
         }
     }
