@@ -39,3 +39,14 @@ pub fn wording() -> Wording {
         repository: "# The repository".to_owned(),
     }
 }
+
+/// The same for a task that was given from a directory below the root of the repository.
+#[must_use]
+pub fn wording_from(directory: &str) -> Wording {
+    let Wording { version, task, checks, repository } = wording();
+    let task = format!(
+        "{task}\n\nIt was given from the directory `{directory}`: a file that it names may be meant from there. The paths \
+         of your calls are relative to the root of the repository all the same."
+    );
+    Wording { version, task, checks, repository }
+}

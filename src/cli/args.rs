@@ -134,6 +134,22 @@ pub enum Command {
         #[arg(long)]
         fix: bool,
     },
+    /// Write the settings files, with what the proxy offers filled in
+    ///
+    /// Your own file, and the repository's nisse.toml, each with every setting explained. A file that is there is left as
+    /// it is. The proxy is asked for its models where NISSE_LLM_BASE_URL and NISSE_LLM_TOKEN are set; no model is asked.
+    #[command(after_long_help = manual::INIT)]
+    Init,
+    /// Trust the repository's nisse.toml as it is now
+    ///
+    /// Its checks, its setup and its copies of ignored files then need no --trust-project, until the file changes. They
+    /// are printed: read them first, for they are what somebody else wrote and runs as you.
+    #[command(after_long_help = manual::TRUST)]
+    Trust {
+        /// Forget that it is trusted
+        #[arg(long)]
+        revoke: bool,
+    },
     /// Watch a whole delegation with nothing set up
     ///
     /// A scripted model fixes a real bug in a scratch repository until its test passes; repository, worktree, commands
@@ -161,16 +177,19 @@ pub enum Command {
 /// `nisse delegate`.
 #[derive(clap::Args, Clone, Debug)]
 pub struct Delegate {
-    /// What is to be done; - reads it from stdin
-    #[arg(value_name = "BRIEF", required_unless_present = "file", conflicts_with = "file")]
+    /// What is to be done; read from stdin if it is - or left out
+    #[arg(value_name = "BRIEF", conflicts_with = "file")]
     brief: Option<String>,
-    /// Read the brief from FILE
+    /// A - after BRIEF appends stdin to it
+    #[arg(value_name = "-", value_parser = dash, requires = "brief")]
+    append: Option<String>,
+    /// Read the brief from FILE; - is stdin
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     file: Option<PathBuf>,
     /// Require CMD to exit with 0; repeatable [check.commands: none]
     #[arg(long = "check", value_name = "CMD", value_parser = not_blank, value_hint = clap::ValueHint::CommandString)]
     checks: Vec<String>,
-    /// Run the checks and the setup that the repository's nisse.toml names
+    /// Trust the repository's nisse.toml this once: run the checks and the setup that it names
     #[arg(long)]
     trust_project: bool,
     /// Name the branch [nisse/<task>-<words of the brief>]
@@ -284,19 +303,25 @@ pub enum Page {
     Log,
     Models,
     Doctor,
+    Init,
+    Trust,
     Demo,
     Completions,
     Man,
 }
 
 impl Delegate {
-    /// Where the brief is to be read from.
+    /// Where the brief is to be read from. Nobody is kept waiting at a terminal for what they may not know is wanted.
     #[must_use]
-    pub fn brief(&self) -> Origin {
-        match (&self.file, self.brief.as_deref()) {
-            (Some(path), _) => Origin::File(path.clone()),
-            (None, Some("-")) => Origin::Stdin,
-            (None, text) => Origin::Argument(text.unwrap_or_default().to_owned()),
+    pub fn brief(&self, stdin_is_terminal: bool) -> Origin {
+        match (&self.file, self.brief.as_deref(), &self.append) {
+            (Some(path), ..) if path.as_os_str() == "-" => Origin::Stdin,
+            (Some(path), ..) => Origin::File(path.clone()),
+            (None, Some("-"), _) => Origin::Stdin,
+            (None, Some(text), Some(_)) => Origin::ArgumentAndStdin(text.to_owned()),
+            (None, Some(text), None) => Origin::Argument(text.to_owned()),
+            (None, None, _) if stdin_is_terminal => Origin::Nothing,
+            (None, None, _) => Origin::Stdin,
         }
     }
 }
@@ -348,6 +373,8 @@ impl Args {
             | Command::Log(_)
             | Command::Models(_)
             | Command::Doctor { .. }
+            | Command::Init
+            | Command::Trust { .. }
             | Command::Demo
             | Command::Completions { .. }
             | Command::Man { .. } => common,
@@ -358,6 +385,10 @@ impl Args {
 fn isolation() -> impl TypedValueParser<Value = Isolation> {
     PossibleValuesParser::new(["worktree", "in-place"])
         .map(|word| if word == "in-place" { Isolation::InPlace } else { Isolation::Worktree })
+}
+
+fn dash(text: &str) -> Result<String, String> {
+    if text == "-" { Ok(text.to_owned()) } else { Err("a brief is one argument: put it in quotes".to_owned()) }
 }
 
 fn not_blank(text: &str) -> Result<String, String> {
@@ -406,14 +437,19 @@ mod tests {
     #[test]
     fn a_brief_comes_from_one_place() {
         let brief = |line: &[&str]| match parse(line).unwrap().command {
-            Command::Delegate(delegate) => delegate.brief(),
+            Command::Delegate(delegate) => delegate.brief(true),
             other => panic!("{other:?}"),
         };
         assert_eq!(brief(&["delegate", "words"]), Origin::Argument("words".into()));
         assert_eq!(brief(&["delegate", "-"]), Origin::Stdin);
-        assert_eq!(brief(&["delegate", "--file", "-"]), Origin::File("-".into()));
+        assert_eq!(brief(&["delegate", "words", "-"]), Origin::ArgumentAndStdin("words".into()));
+        assert_eq!(brief(&["delegate", "-", "-"]), Origin::Stdin);
+        assert_eq!(brief(&["delegate", "--file", "-"]), Origin::Stdin);
+        assert_eq!(brief(&["delegate", "--file", "f"]), Origin::File("f".into()));
+        assert_eq!(brief(&["delegate"]), Origin::Nothing);
         assert_eq!(brief(&["delegate", "--", "--odd"]), Origin::Argument("--odd".into()));
-        assert_eq!(refused(&["delegate"]), ErrorKind::MissingRequiredArgument);
+        let unquoted = parse(&["delegate", "fix", "it"]).unwrap_err().to_string();
+        assert!(unquoted.contains("put it in quotes"), "{unquoted}");
         assert_eq!(refused(&["delegate", "words", "--file", "f"]), ErrorKind::ArgumentConflict);
     }
 

@@ -162,11 +162,13 @@ fn kind(error: &commands::Error) -> (&'static str, u8) {
         commands::Error::Log(error) => log_kind(error),
         commands::Error::NoLog { .. }
         | commands::Error::Write { .. }
+        | commands::Error::Unwritten { .. }
         | commands::Error::Signals { .. }
         | commands::Error::Listen { .. } => ("environment", ENVIRONMENT),
         commands::Error::Forgotten { .. } => ("log_incomplete", ENVIRONMENT),
         commands::Error::Cut { source, .. } | commands::Error::Unmade { source, .. } => agent_kind(source),
         commands::Error::Moved { .. } => ("repository_changed", ENVIRONMENT),
+        commands::Error::NoProject { .. } => ("no_project_file", CONFIGURATION),
         commands::Error::PathNotText { .. } => ("path_not_text", ENVIRONMENT),
         commands::Error::Several(_) => ("several_tasks", GATED),
         commands::Error::Over { .. } => ("task_over", CONFIGURATION),
@@ -305,6 +307,8 @@ fn causes(error: &commands::Error) -> Vec<String> {
         | commands::Error::Moved { .. }
         | commands::Error::PathNotText { .. }
         | commands::Error::Write { .. }
+        | commands::Error::Unwritten { .. }
+        | commands::Error::NoProject { .. }
         | commands::Error::Several(_)
         | commands::Error::Over { .. }
         | commands::Error::NoDiff { .. }
@@ -461,8 +465,8 @@ mod tests {
         let typo = report(&["nisse", "modles"]);
         assert_eq!((typo.message.as_str(), typo.exit), ("unrecognized subcommand 'modles'", 2));
         assert_eq!(typo.hints, ["a similar subcommand exists: 'models'", "see `nisse --help`"]);
-        let missing = report(&["nisse", "delegate"]);
-        assert!(missing.message.contains("required arguments were not provided: <BRIEF>"), "{missing:?}");
+        let missing = report(&["nisse", "drop"]);
+        assert!(missing.message.contains("required arguments were not provided: <TASK>"), "{missing:?}");
         let value = report(&["nisse", "delegate", "x", "--max-time", "15"]);
         assert!(value.message.contains("takes a duration such as"), "{value:?}");
     }

@@ -53,7 +53,7 @@ Secrets:
 
 Output:
   Data goes to stdout, everything else to stderr. Nothing waits for input when
-  stdin is no terminal.
+  stdin is no terminal, but a `nisse delegate` without a brief.
 
 Examples:
   nisse doctor
@@ -89,8 +89,10 @@ Checks:
   Run by nisse itself in the task's worktree, after the model says that it is
   done; all must exit with 0. They come from --check, else check.commands.
   Without any, success is the model's word, and the result says so.
-  Those in a repository's nisse.toml run only with --trust-project, since
-  they are commands that somebody else wrote; so does its worktree.setup.
+  Those in a repository's nisse.toml run only if you trust that file, since
+  they are commands that somebody else wrote; so do its worktree.setup and
+  worktree.copy. On a terminal you are shown them and asked; `nisse trust`
+  says it until the file changes, --trust-project once.
 
 Exit status:
   0   handed back, and every check passed
@@ -108,6 +110,7 @@ Examples:
   nisse delegate 'Fix the off-by-one in src/page.rs' --check 'cargo test page'
   nisse delegate --file brief.md --branch fix/pages --max-cost 2.50
   git log -1 --format=%B v1.2 | nisse delegate - --base v1.2
+  make test 2>&1 | nisse delegate 'Make these tests pass:' -
   nisse delegate --json 'Port the tests to pytest' | tail -n 1 | jq .outcome";
 
 pub(super) const RESUME: &str = "\
@@ -250,6 +253,45 @@ Examples:
   nisse doctor
   nisse doctor -C ~/src/project --json";
 
+pub(super) const INIT: &str = "\
+Files:
+  nisse/config.toml in your configuration directory, or what --config or
+  NISSE_CONFIG names: yours. nisse.toml at the root of the repository, if you
+  stand in one: the project's, to be committed. What is there already stays as
+  it is. The token is in no file: set NISSE_LLM_TOKEN, or name a command that
+  prints it; none is named for you.
+
+What is filled in:
+  The proxy's address, and a model for the role delegate: the one that
+  NISSE_ROLE_DELEGATE names, or the only one that the proxy offers. On a
+  terminal you are asked which of several; elsewhere they are listed in the
+  file. A proxy that cannot be asked is said so, and the rest is written.
+
+Exit status:
+  0  written, or all of it was there
+  1  a file cannot be written
+  2  a variable holds a wrong setting
+
+Examples:
+  NISSE_LLM_BASE_URL=http://127.0.0.1:4000 nisse init
+  nisse init --config ./ci.toml";
+
+pub(super) const TRUST: &str = "\
+What is trusted:
+  This nisse.toml in this place with this content, as the state directory
+  remembers it. After a change, as by a pull, it waits again. The commands are
+  trusted as they stand there: what a `make test` runs is the repository's.
+  No setting that a repository may not set comes through by it.
+
+Exit status:
+  0  trusted, or forgotten
+  1  no repository, or it cannot be remembered
+  2  no nisse.toml, or it is wrong
+
+Examples:
+  nisse trust
+  nisse trust --revoke";
+
 pub(super) const COMPLETIONS: &str = "\
 Examples:
   nisse completions bash > ~/.local/share/bash-completion/completions/nisse
@@ -267,7 +309,7 @@ mod tests {
 
     #[test]
     fn lines_fit_a_terminal() {
-        for text in [NISSE, DELEGATE, RESUME, APPLY, DROP, LOG, MODELS, DOCTOR, COMPLETIONS, MAN] {
+        for text in [NISSE, DELEGATE, RESUME, APPLY, DROP, LOG, MODELS, DOCTOR, INIT, TRUST, COMPLETIONS, MAN] {
             for line in text.lines() {
                 assert!(line.chars().count() <= 78, "{line}");
             }

@@ -8,8 +8,9 @@ pub mod man;
 mod manual;
 pub mod render;
 mod signals;
+mod stdin;
 
-use std::{ffi::OsString, path::PathBuf};
+use std::{ffi::OsString, io::IsTerminal as _, path::PathBuf};
 
 use clap::Parser as _;
 
@@ -20,16 +21,16 @@ use self::{
 use crate::{
     agent::env::Stopper,
     commands::{
-        self, brief,
+        self,
         delegate::Delegation,
-        demo,
+        demo, init,
         named::{self, Named, Purpose},
         open::Opened,
         result::TaskResult,
         resume::{self, Choice},
         run::Watch,
         settings::Environment,
-        tidy,
+        tidy, trust,
     },
     domain::{checkout::Isolation, gate::Answer, id::TaskId},
     repo::Checkout,
@@ -86,8 +87,8 @@ const WAITING: &str = "waiting for the proxy's answer, 10 s at most";
 async fn dispatch(args: &Args, manner: Manner) -> Result<u8, commands::Error> {
     match &args.command {
         Command::Delegate(delegate) => {
-            let brief = brief::read(&delegate.brief(), std::io::stdin())?;
-            let opened = open(args)?;
+            let brief = stdin::brief(manner, &delegate.brief(std::io::stdin().is_terminal()))?;
+            let opened = trusted(args, manner, open(args)?)?;
             let delegation = Delegation {
                 brief,
                 branch: delegate.branch.clone(),
@@ -204,6 +205,27 @@ async fn dispatch(args: &Args, manner: Manner) -> Result<u8, commands::Error> {
             );
             Ok(report.exit())
         }
+        Command::Init => {
+            let (environment, flags, place) = (Environment::from_process(), args.flags(), here(args));
+            let looked = init::look(&environment, &flags, &place);
+            let mut found = Box::pin(render::while_waiting(manner, WAITING, looked)).await?;
+            if found.model.is_none() && !found.offered.is_empty() && may_ask(args, manner) {
+                found.model = ask::model(&found.offered);
+            }
+            let written = init::write(found)?;
+            render::document(
+                manner,
+                || serde_json::json!(written),
+                || render::settings::written(&written, Width::of_stdout()),
+            );
+            Ok(0)
+        }
+        Command::Trust { revoke } => {
+            let project = trust::look(&Environment::from_process(), &args.flags(), &here(args))?;
+            let said = if *revoke { project.revoke()? } else { project.trust()? };
+            render::document(manner, || serde_json::json!(said), || render::settings::trust(&said, Width::of_stdout()));
+            Ok(0)
+        }
         Command::Demo => {
             let environment = Environment::from_process();
             let scratch = demo::scratch(&environment)?;
@@ -298,6 +320,20 @@ fn decided(
         return Ok(None);
     }
     Ok(ask::about_files(manner, result, resume::found(opened, result.task)?.as_ref()))
+}
+
+/// The same with the repository's settings file trusted, where it has to be and the person says so.
+fn trusted(args: &Args, manner: Manner, opened: Opened) -> Result<Opened, commands::Error> {
+    if !opened.settings.waits_for_trust() || !may_ask(args, manner) {
+        return Ok(opened);
+    }
+    let project = trust::look(&opened.environment, &args.flags(), &here(args))?;
+    if !ask::trust(manner, &project.report()) {
+        return Ok(opened);
+    }
+    project.trust()?;
+    // what changed since it was shown is not trusted
+    open(args)
 }
 
 fn may_ask(args: &Args, manner: Manner) -> bool {

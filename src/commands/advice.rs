@@ -53,6 +53,8 @@ pub fn advice(error: &Error) -> Option<String> {
         }
         Error::Cut { task, source, .. } => Some(on_cut(*task, source)),
         Error::Unmade { source, .. } => Some(on_unmade(source)),
+        Error::NoProject { .. } => Some("name the repository with -C, or write one with `nisse init`".to_owned()),
+        Error::Unwritten { .. } => Some("make its directory writable; your own file can be named with --config".to_owned()),
         Error::Moved { .. } => Some("try again".to_owned()),
         Error::PathNotText { .. } => Some("give it a name in UTF-8".to_owned()),
         Error::Several(_) => Some("name the one that is to go on: nisse resume <TASK>".to_owned()),
@@ -221,7 +223,7 @@ fn on_settings(error: &settings::Error) -> String {
         settings::Error::NoAddress => "set proxy.base_url in your settings, or NISSE_LLM_BASE_URL",
         settings::Error::NoRole(role) => return on_role(&BadRole::Unset(*role)),
         settings::Error::Untrusted { .. } => {
-            "read what it names, then give --trust-project; or set it yourself (--check, or the variable of that setting)"
+            "read what it names, then run `nisse trust`, or give --trust-project this once; or set it yourself (--check, or the variable of that setting)"
         }
         settings::Error::Token(error) => return on_token(error),
     };
@@ -245,7 +247,9 @@ fn on_token(error: &token::Error) -> String {
 fn on_brief(error: &brief::Error) -> &'static str {
     match error {
         brief::Error::Unreadable { .. } => "name a file that can be read, or give the brief itself",
-        brief::Error::Empty(_) => "say what is to be done",
+        brief::Error::Empty(_) | brief::Error::Missing => {
+            "say what is to be done: nisse delegate 'BRIEF', or name a file with --file"
+        }
         brief::Error::TooLong(_) => "say it shorter, and name the files to read instead of quoting them",
         brief::Error::NotText(_) => "write it as plain UTF-8 text",
     }

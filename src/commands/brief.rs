@@ -1,4 +1,4 @@
-//! The brief of a task: from the command line, from stdin or from a file.
+//! The brief of a task: from the command line, from stdin or from a file. Stdin is read only where it is asked for.
 
 use std::{
     fs::File,
@@ -16,6 +16,10 @@ pub enum Origin {
     Argument(String),
     /// Standard input, to its end.
     Stdin,
+    /// The command line, and below it standard input, to its end.
+    ArgumentAndStdin(String),
+    /// Nowhere.
+    Nothing,
     /// A file.
     File(PathBuf),
 }
@@ -31,6 +35,9 @@ pub enum Error {
         /// What the system said.
         source: io::Error,
     },
+    /// Nobody gave one.
+    #[error("no brief is given")]
+    Missing,
     /// There is nothing in it.
     #[error("the brief from {0} is empty")]
     Empty(String),
@@ -50,6 +57,11 @@ pub fn read(origin: &Origin, stdin: impl Read) -> Result<String, Error> {
     let (bytes, name) = match origin {
         Origin::Argument(text) => (Ok(text.clone().into_bytes()), "the command line".to_owned()),
         Origin::Stdin => (bounded(stdin), "stdin".to_owned()),
+        Origin::ArgumentAndStdin(text) => {
+            let appended = read(&Origin::Stdin, stdin)?;
+            (Ok(format!("{}\n\n{appended}", text.trim()).into_bytes()), "the command line and stdin".to_owned())
+        }
+        Origin::Nothing => return Err(Error::Missing),
         Origin::File(path) => (File::open(path).and_then(bounded), path.display().to_string()),
     };
     let bytes = match bytes {
@@ -80,6 +92,11 @@ mod tests {
         let stdin = |bytes: &[u8]| read(&Origin::Stdin, bytes);
         assert_eq!(stdin(b" do\n it\n\n").unwrap(), "do\n it");
         assert!(matches!(stdin(b" \n"), Err(Error::Empty(_))));
+        let both = |bytes: &[u8]| read(&Origin::ArgumentAndStdin(" do it \n".to_owned()), bytes);
+        assert_eq!(both(b"like this\n").unwrap(), "do it\n\nlike this");
+        // whoever appends nothing has lost something on the way
+        assert!(matches!(both(b"\n"), Err(Error::Empty(_))));
+        assert!(matches!(read(&Origin::Nothing, &b"x"[..]), Err(Error::Missing)));
         assert!(matches!(stdin(b"a\0b"), Err(Error::NotText(_))));
         assert!(matches!(stdin(b"\xff"), Err(Error::NotText(_))));
         assert!(matches!(stdin(&vec![b'x'; (1 << 20) + 1]), Err(Error::TooLong(_))));

@@ -97,7 +97,9 @@ pub(super) fn begin(
     };
     let started = TaskStarted {
         role: Role { fallbacks: settings.delegate.fallback.value == Fallback::Allow, ..roles::delegate() },
-        wording: roles::wording(),
+        wording: opened
+            .directory()
+            .map_or_else(roles::wording, |directory| roles::wording_from(&mask.apply(&directory))),
         brief,
         model,
         caps,

@@ -208,8 +208,11 @@ fn repository(environment: &Environment, directory: &Path, checks: &mut Vec<Chec
 
 /// The proxy, and behind it the models.
 async fn connect(settings: &Settings, environment: &Environment, root: Option<&Path>, checks: &mut Vec<Check>) {
-    if settings.checks().is_err() {
-        let (found, advice) = ("checks that the repository names will not run", "read them, then give --trust-project");
+    if settings.waits_for_trust() {
+        let keys: Vec<_> = settings.effects().iter().map(|effect| effect.key).collect();
+        let found =
+            format!("what the repository's nisse.toml names is not run, and no task begins: {}", keys.join(", "));
+        let advice = "read it, then run `nisse trust`, or give --trust-project";
         checks.push(Check::new("checks", Verdict::Warning, found, advice));
     }
     let client = match proxy::connect(settings, environment) {
@@ -261,6 +264,8 @@ async fn connect(settings: &Settings, environment: &Environment, root: Option<&P
                 | Error::Moved { .. }
                 | Error::PathNotText { .. }
                 | Error::Write { .. }
+                | Error::Unwritten { .. }
+                | Error::NoProject { .. }
                 | Error::Several(_)
                 | Error::Over { .. }
                 | Error::NoDiff { .. }

@@ -136,6 +136,20 @@ pub enum Error {
         /// What the system said.
         source: std::io::Error,
     },
+    /// A settings file that was to be written.
+    #[error("cannot write {}", .path.display())]
+    Unwritten {
+        /// Which.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// A repository without settings of its own.
+    #[error("there is no nisse.toml in {}", .root.display())]
+    NoProject {
+        /// The top of the repository.
+        root: PathBuf,
+    },
     /// Several tasks are pending and nobody can be asked which.
     #[error("several tasks of this checkout are pending: {}", .0.iter().map(TaskId::short).collect::<Vec<_>>().join(", "))]
     Several(Vec<TaskId>),

@@ -9,6 +9,7 @@ pub mod demo;
 pub mod doctor;
 pub mod drop;
 mod error;
+pub mod init;
 pub mod leftovers;
 pub mod log;
 pub mod models;
@@ -22,5 +23,6 @@ pub mod run;
 pub mod secrets;
 pub mod settings;
 pub mod tidy;
+pub mod trust;
 
 pub use self::{advice::advice, error::Error};

@@ -75,6 +75,15 @@ impl Opened {
         }
     }
 
+    /// Where in the checkout the command stands, if not at its root; without what would break a line.
+    #[must_use]
+    pub fn directory(&self) -> Option<String> {
+        let at = std::fs::canonicalize(&self.path).ok()?;
+        let below = at.strip_prefix(self.checkout.as_ref()?.root()).ok()?;
+        let text = below.to_string_lossy().replace(|c: char| c.is_control() || c == '`', "?");
+        (!text.is_empty()).then_some(text)
+    }
+
     /// The checkout that a task was begun in.
     pub fn checkout_at(&self, path: &Path) -> Result<Checkout, Error> {
         Ok(Checkout::open(path, &for_git(&self.environment))?)

@@ -2,7 +2,8 @@
 //!
 //! Later layers win: built in, the person's file, the repository's `nisse.toml`, the environment, flags. What holds:
 //! - The environment is read in [`Environment::from_process`] and nowhere else.
-//! - A repository is not trusted: its file sets what [`keys`] lets it, and its checks wait for `--trust-project`.
+//! - A repository is not trusted: its file sets what [`keys`] lets it, and its checks wait until the person trusts the
+//!   file ([`trust`]), or for `--trust-project`.
 //! - An unknown key is an error, never ignored, and so is a variable that looks like a mistyped one of ours; all mistakes
 //!   of all layers are told at once. Other variables that begin with `NISSE_` may be somebody else's.
 //! - Loading runs nothing and writes nothing; the token is fetched by [`Settings::token`], when it is needed.
@@ -23,11 +24,14 @@ pub mod state_dir;
 #[cfg(test)]
 mod tests;
 pub mod token;
+mod trust;
 pub mod units;
 
 use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 
+use schemars::JsonSchema;
 use secrecy::SecretString;
+use serde::Serialize;
 
 pub use self::{
     declared::Declared,
@@ -38,6 +42,7 @@ pub use self::{
     keep_turns::KeepTurns,
     layers::Flags,
     source::{Source, Sourced},
+    trust::ProjectFile,
 };
 use crate::{
     domain::{
@@ -78,6 +83,8 @@ pub struct Settings {
     pub unknown_variables: Vec<String>,
     /// The person's settings file, whether it is there or not.
     pub config_file: Option<PathBuf>,
+    /// The repository's settings file, if one was read.
+    pub project: Option<ProjectFile>,
     trust_project: bool,
 }
 
@@ -192,6 +199,15 @@ impl Pins {
     }
 }
 
+/// Something with effects that the repository's settings file names.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+pub struct Effect {
+    /// The setting.
+    pub key: &'static str,
+    /// Its values: command lines or globs.
+    pub values: Vec<String>,
+}
+
 /// A setting as `doctor` shows it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Shown {
@@ -231,7 +247,7 @@ impl Settings {
     /// The check commands.
     ///
     /// # Errors
-    /// [`Error::Untrusted`] if they come from the repository and `--trust-project` was not given.
+    /// [`Error::Untrusted`] if they come from the repository's file, and it is not trusted.
     pub fn checks(&self) -> Result<&[String], Error> {
         self.trusted(&self.check_commands, "check commands, which run as you", Clone::clone).map(Vec::as_slice)
     }
@@ -252,6 +268,26 @@ impl Settings {
     pub fn setup(&self) -> Result<Option<&str>, Error> {
         let shown = |setup: &Option<String>| setup.iter().cloned().collect();
         self.trusted(&self.worktree.setup, "a setup command, which runs as you", shown).map(Option::as_deref)
+    }
+
+    /// What the repository's file names that has effects, and what is in force of it.
+    #[must_use]
+    pub fn effects(&self) -> Vec<Effect> {
+        let checks = ("check.commands", &self.check_commands.source, self.check_commands.value.clone());
+        let copy = ("worktree.copy", &self.worktree.copy.source, self.worktree.copy.value.clone());
+        let setup =
+            ("worktree.setup", &self.worktree.setup.source, self.worktree.setup.value.iter().cloned().collect());
+        [checks, copy, setup]
+            .into_iter()
+            .filter(|(_, source, _)| source.is_project())
+            .map(|(key, _, values)| Effect { key, values })
+            .collect()
+    }
+
+    /// Whether the repository's file names something with effects, and the person has not said that it is trusted.
+    #[must_use]
+    pub fn waits_for_trust(&self) -> bool {
+        !self.trust_project && !self.effects().is_empty()
     }
 
     /// A value that a repository may name and only the person may let through.

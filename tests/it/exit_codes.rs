@@ -52,7 +52,9 @@ fn of_one_the_environment_failed() {
 #[test]
 fn of_two_wrong_usage_or_configuration() {
     let env = TestEnvironment::new(Wire::Chat, Vec::new());
-    error(&env.run(&["delegate", "--json"]), 2, "usage");
+    error(&env.run(&["delegate", "--json"]), 2, "brief");
+    error(&env.run(&["delegate", "--json", "words", "more"]), 2, "usage");
+    error(&env.run(&["trust", "--json"]), 2, "no_project_file");
     error(&env.run(&["delegat", "--json"]), 2, "usage");
     error(&env.delegate(&["--max-turns", "0"], "Make b.txt."), 2, "usage");
     error(&env.delegate(&[], " \n"), 2, "brief");

@@ -3,7 +3,7 @@
 //! `tests/proxy/setup.sh` installs the proxy; it must have run.
 
 mod limits;
-mod start;
+pub(crate) mod start;
 mod trouble;
 
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -107,7 +107,7 @@ fn every_line_is_as_its_schema_says() {
     }
     assert_eq!(
         seen.types.iter().map(String::as_str).collect::<Vec<_>>(),
-        ["apply", "diff", "doctor", "error", "event", "result"]
+        ["apply", "diff", "doctor", "error", "event", "init", "result", "trust"]
     );
 }
 
@@ -140,6 +140,9 @@ fn documents(seen: &mut Seen) {
         ["worktree", "add", "--quiet", "--lock", "--reason", reason, "-b", "nisse/theirs", path.to_str().unwrap()];
     env.checkout.git(&add);
     env.set("NISSE_TEST_CLOCK", LATER).changed_paths();
+    env.may_add("nisse.toml");
+    seen.all(&env.run(&["init", "--json"]).exits(0).json());
+    seen.all(&env.run(&["trust", "--json"]).exits(0).json());
     let mut states = BTreeSet::new();
     for options in [&[][..], &["--fix"]] {
         let lines = env.run(&[&["doctor", "--json"], options].concat()).json();

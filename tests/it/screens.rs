@@ -116,6 +116,31 @@ fn they_fit_and_say_what_is_needed_in_80_and_in_120_columns() {
 }
 
 #[test]
+fn what_is_written_and_what_is_trusted_fits_too() {
+    if std::env::temp_dir() != Path::new("/tmp") {
+        return;
+    }
+    let env = TestEnvironment::new(Wire::Chat, Vec::new());
+    env.set("TERM", "xterm-256color").unset("NISSE_ROLE_DELEGATE").may_add("nisse.toml");
+    let check = "cargo test --locked --all-targets --all-features -- --include-ignored --test-threads 1";
+    let project = format!("[check]\ncommands = [\"make lint\", {check:?}]\n[worktree]\nsetup = \"npm ci\"\n");
+    for columns in [80, 120] {
+        let _ = std::fs::remove_dir_all(env.root().join("home/config"));
+        env.person(|checkout| drop(std::fs::remove_file(checkout.path().join("nisse.toml"))));
+        let told = |exit, arguments: &[&str]| screen(&env, columns, exit, arguments);
+        let mut shown = told(0, &["init", "--no-input"]) + &told(0, &["init", "--no-input"]) + &told(0, &["trust"]);
+        env.person(|checkout| std::fs::write(checkout.path().join("nisse.toml"), &project).unwrap());
+        shown += &told(0, &["trust"]);
+        shown += &told(0, &["trust", "--revoke"]);
+        shown += &told(2, &["delegate", "--no-input", "Make b.txt."]);
+        let shown = strip_str(&shown).to_string();
+        insta::with_settings!({ prepend_module_to_snapshot => false, omit_expression => true }, {
+            insta::assert_snapshot!(format!("screens_settings_{columns}"), shown);
+        });
+    }
+}
+
+#[test]
 fn colours_tell_how_it_went() {
     let Some(env) = world() else { return };
     let screens = [

@@ -21,19 +21,48 @@ fn example() -> std::path::PathBuf {
 fn the_example_loads() {
     let settings = load(&example());
     assert_eq!(settings.base_url().unwrap(), "http://127.0.0.1:4000");
-    assert_eq!(settings.models.len(), 1);
+    // what people copy runs nothing by itself
+    let shown = settings.shown();
+    let runs = shown.iter().find(|shown| shown.key == "proxy.token_command").unwrap();
+    assert_eq!(runs.value, None);
+}
+
+/// The sample of a repository's file with its comment signs gone: it loads, and names every key that it may.
+#[test]
+fn the_example_of_a_repository_sets_what_a_repository_may() {
+    let sample = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/nisse.toml");
+    let repository = tempfile::tempdir().unwrap();
+    let environment = Environment::new([], Directories { state: Some("/state".into()), ..Directories::default() });
+    let load = |text: &str| {
+        std::fs::write(repository.path().join("nisse.toml"), text).unwrap();
+        Settings::load(&environment, &Flags::default(), Some(repository.path())).unwrap()
+    };
+    let text = std::fs::read_to_string(sample).unwrap();
+    let set = |settings: &Settings| settings.shown().into_iter().filter(|shown| shown.source.is_project()).count();
+    let as_it_is = load(&text);
+    assert!(set(&as_it_is) == 0 && !as_it_is.waits_for_trust(), "the sample sets something");
+    // 14 keys, what is added to files.deny, and the two limits of a model
+    assert_eq!(set(&load(&uncommented(&text))), 17);
+}
+
+/// The text with the comment signs of keys gone, and of the sections of models.
+fn uncommented(text: &str) -> String {
+    let bare = |line: &str| {
+        let is_ours = |rest: &&str| is_key(rest) || rest.starts_with("[models.");
+        line.strip_prefix("# ").filter(is_ours).unwrap_or(line).to_owned() + "\n"
+    };
+    text.lines().map(bare).collect()
+}
+
+fn is_key(line: &str) -> bool {
+    line.split_once(" = ").is_some_and(|(key, _)| key.chars().all(|c| c == '_' || c.is_lowercase()))
 }
 
 /// With the comment signs gone, every key is set: none is forgotten, and none is unknown.
 #[test]
 fn its_commented_keys_are_all_keys() {
     let text = std::fs::read_to_string(example()).unwrap();
-    let is_key =
-        |line: &str| line.split_once(" = ").is_some_and(|(key, _)| key.chars().all(|c| c == '_' || c.is_lowercase()));
-    let whole: String = text
-        .lines()
-        .map(|line| line.strip_prefix("# ").filter(|rest| is_key(rest)).unwrap_or(line).to_owned() + "\n")
-        .collect();
+    let whole = uncommented(&text);
     let mut file = tempfile::NamedTempFile::new().unwrap();
     std::io::Write::write_all(&mut file, whole.as_bytes()).unwrap();
     let settings = load(file.path());

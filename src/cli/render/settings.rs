@@ -1,0 +1,54 @@
+//! What was done with settings files, for people.
+
+use super::{
+    Width,
+    layout::{Fields, GREEN, YELLOW},
+    plain,
+};
+use crate::commands::{init, trust};
+
+/// What `nisse init` wrote, and what is next.
+#[must_use]
+pub fn written(report: &init::Report, width: Width) -> String {
+    let mut fields = Fields::new(width, 6);
+    for file in &report.files {
+        if file.written {
+            fields.styled("wrote", GREEN, &plain(&file.path));
+        } else {
+            fields.field("kept", &format!("{}, as it was", plain(&file.path)));
+        }
+    }
+    if let Some(model) = &report.model {
+        fields.field("model", &format!("{} for the role delegate", plain(model)));
+    }
+    for note in &report.notes {
+        fields.styled("note", YELLOW, &plain(note));
+    }
+    fields.whole("next", "nisse doctor");
+    fields.into_text()
+}
+
+/// What `nisse trust` trusts, or forgets.
+#[must_use]
+pub fn trust(report: &trust::Report, width: Width) -> String {
+    let mut fields = Fields::new(width, 15);
+    let path = plain(&report.path);
+    let how = if report.trusted { "trusted until it changes" } else { "not trusted" };
+    fields.line(&format!("{how}: {path}"));
+    for line in effects(report) {
+        fields.field(line.0, &line.1);
+    }
+    if report.effects.is_empty() {
+        fields.line("it names nothing that waits for trust: no checks, no setup, no copies");
+    }
+    fields.into_text()
+}
+
+/// What the file names that has effects: the setting, and the value.
+pub(super) fn effects(report: &trust::Report) -> impl Iterator<Item = (&'static str, String)> {
+    report.effects.iter().flat_map(|effect| {
+        // an empty list is something that it names too: it switches the person's own off
+        let none = effect.values.is_empty().then(|| (effect.key, "(none)".to_owned()));
+        none.into_iter().chain(effect.values.iter().map(|value| (effect.key, plain(value))))
+    })
+}
