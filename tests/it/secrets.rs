@@ -121,9 +121,7 @@ fn what_is_run_or_named_as_it_is_may_hold_no_secret() {
 #[test]
 fn secrets_that_a_command_wrote_are_named_with_their_files() {
     let env = world(vec![
-        command(
-            "git config --list > settings.txt; echo b > b.txt; mkdir d; echo 'key = \"[masked by nisse]\"' > d/own.txt",
-        ),
+        command("git config --list > settings.txt; echo b > b.txt"),
         command("curl -u '[masked by nisse]' localhost"),
         Step::hand_back(),
     ]);

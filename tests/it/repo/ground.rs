@@ -246,6 +246,7 @@ pub(crate) fn without_ours(ground: &Ground) -> Vec<(String, String)> {
         let inside = path.split_once(".git/").map(|(_, inside)| inside);
         let ours = [
             "objects",
+            "nisse-id",
             "worktrees",
             "refs/heads/nisse",
             "refs/nisse",
