@@ -235,7 +235,8 @@ fn with_ignored_notice(env: &Env<'_>, edit: &PlannedEdit) -> Result<String, Erro
         return Ok(edit.answer.clone());
     }
     Ok(format!(
-        "{}\nNote: git ignores {}, so it is not part of the branch and does not count as work.",
+        "{}\nNote: {} is left out by git's ignore rules, or as a build artefact, so it is not part of the branch and does not \
+         count as work.",
         edit.answer, edit.path
     ))
 }

@@ -12,6 +12,7 @@ pub mod event;
 pub mod filters;
 pub mod fold;
 pub mod gate;
+pub mod git_names;
 pub mod globs;
 pub mod id;
 pub mod intent;

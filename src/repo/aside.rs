@@ -43,11 +43,14 @@ impl Worktree {
         let noted = ignored_files(&self.git()?)?;
         let aside = self.aside()?;
         let left = self.left_out()?;
+        // a repository that has some of them in its commits means the others too
+        let tracked = self.tracked_artefacts()?;
         let of_task = |path: &PathBuf| {
             // of a directory, whatever is in it
             let within =
                 if path.as_os_str().as_encoded_bytes().ends_with(b"/") { path.join("x") } else { path.clone() };
-            !aside.holds(path) && !excludes::artefact(self.path(), &within)
+            let is_artefact = excludes::artefact(self.path(), &within);
+            !aside.holds(path) && (!is_artefact || within.ancestors().any(|above| tracked.contains(above)))
         };
         let noted = paths(noted.split(|byte| *byte == 0).filter(|path| !path.is_empty()).map(<[u8]>::to_vec).collect());
         let mut work: Vec<&PathBuf> = noted.iter().filter(|path| of_task(path)).chain(&left).collect();
@@ -55,6 +58,23 @@ impl Worktree {
         // git names what lies in such a directory too
         work.dedup_by(|path, above| path.starts_with(above));
         Ok(work.into_iter().map(|path| shown(path)).collect())
+    }
+
+    /// Directories with a name of build artefacts that hold tracked files.
+    fn tracked_artefacts(&self) -> Result<HashSet<PathBuf>, Error> {
+        let git = self.git()?;
+        let call = git
+            .call(["ls-files", "-z", "--"])
+            .args(excludes::DIRECTORIES.iter().map(|name| format!(":(glob)**/{name}/**")));
+        let named =
+            |path: &Path| path.file_name().is_some_and(|name| excludes::DIRECTORIES.iter().any(|one| name == *one));
+        let tracked = paths(call.limit(LONG).parts()?);
+        Ok(tracked
+            .iter()
+            .flat_map(|path| path.ancestors().skip(1))
+            .filter(|above| named(above))
+            .map(Path::to_owned)
+            .collect())
     }
 
     /// What is set aside.

@@ -19,7 +19,10 @@ use super::{
     store::Standing,
 };
 use crate::{
-    domain::id::{CallId, CommitId, TaskId},
+    domain::{
+        git_names,
+        id::{CallId, CommitId, TaskId},
+    },
     log::crash,
 };
 
@@ -88,7 +91,8 @@ impl Worktree {
         let staging = Staging { git: &git, root: self.path(), index: None };
         let paths: Vec<_> = if let Some(named) = request.paths {
             let ignored = self.ignored(named)?;
-            let mut paths: Vec<_> = named.iter().filter(|path| !ignored.contains(path)).map(PathBuf::from).collect();
+            let wanted = |path: &&String| !ignored.contains(path) && !git_names::in_path(Path::new(path));
+            let mut paths: Vec<_> = named.iter().filter(wanted).map(PathBuf::from).collect();
             paths.extend(self.other_names(named, &git)?);
             paths
         } else {

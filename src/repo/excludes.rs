@@ -12,7 +12,7 @@ use std::{
 use super::{Error, io_error};
 
 /// Directories that hold nothing else, wherever they are.
-const DIRECTORIES: &[&str] = &[
+pub(super) const DIRECTORIES: &[&str] = &[
     "__pycache__",
     "node_modules",
     ".venv",

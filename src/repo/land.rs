@@ -191,13 +191,17 @@ impl Checkout {
     }
 
     /// Takes back a merge of `other` that has not become a commit. Where git was ended before it had noted that it
-    /// merges, what is staged is known by being what `other` has.
+    /// merges, what is staged, or
+    /// only written, is known by being what `other` has, or the merge would.
     pub fn abort_merge(&self, other: &CommitId) -> Result<(), Error> {
         if self.abort_known_merge(other)? {
             return Ok(());
         }
         let changed = self.staged_since("HEAD", &[])?;
-        if changed.is_empty() || !self.staged_since(&other.0, &changed)?.is_empty() {
+        if changed.is_empty() {
+            return self.take_merged_files_back(other);
+        }
+        if !self.staged_since(&other.0, &changed)?.is_empty() {
             return Ok(());
         }
         self.unstage_merge(other)

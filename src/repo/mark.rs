@@ -81,7 +81,8 @@ impl Checkout {
     /// Whether what began at `place` began in this checkout: it is there, or was before it was moved.
     #[must_use]
     pub fn is_or_was_at(&self, place: &Path) -> bool {
-        self.root() == place || self.past().moved_from.iter().any(|past| past == place)
+        // one that was moved may have left a link
+        self.root() == place || is_one(place, self.root()) || self.past().moved_from.iter().any(|past| past == place)
     }
 
     /// The checkout that this one is a copy of: its tasks are there.

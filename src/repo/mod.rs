@@ -37,6 +37,7 @@ mod excludes;
 mod files_clock;
 pub mod git;
 mod give_back;
+mod half_merge;
 mod in_place;
 mod land;
 mod leftovers;

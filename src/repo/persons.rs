@@ -8,7 +8,7 @@ use std::{
     collections::{BTreeMap, HashMap},
     fs,
     io::Write,
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
@@ -60,7 +60,7 @@ struct Noted {
     head: Option<String>,
     /// The stash's entries, newest first: commit and words.
     stash: Vec<(String, String)>,
-    /// Configuration files with a hash of their bytes.
+    /// Configuration files, named from the shared git directory on, with a hash of their bytes.
     configuration: BTreeMap<String, Hash>,
     /// What was put back since, so that it is told also by whoever goes on.
     done: Vec<RepositoryChange>,
@@ -158,7 +158,8 @@ impl Worktree {
         let changed = before.configuration.iter().filter(|(name, hash)| now.configuration.get(*name) != Some(hash));
         let new = now.configuration.keys().filter(|name| !before.configuration.contains_key(*name));
         for file in changed.map(|(name, _)| name).chain(new) {
-            self.changed(RepositoryChange::ConfigurationChanged { file: file.clone() });
+            let file = self.checkout().common_dir().join(file).display().to_string();
+            self.changed(RepositoryChange::ConfigurationChanged { file });
         }
         Ok(())
     }
@@ -273,7 +274,9 @@ impl Worktree {
             if no_stash { Vec::new() } else { checkout.git().call(["stash", "list", "--format=%H %gs"]).run()? };
         let entry = |line: &str| line.split_once(' ').map(|(commit, words)| (commit.to_owned(), words.to_owned()));
         let stash = String::from_utf8_lossy(&listed).lines().filter_map(entry).collect();
-        let hash = |path: PathBuf| Some((path.display().to_string(), Hash::of(&fs::read(&path).ok()?)));
+        // named from the repository on, which may be moved in between
+        let name = |path: &Path| path.strip_prefix(checkout.common_dir()).unwrap_or(path).display().to_string();
+        let hash = |path: PathBuf| Some((name(&path), Hash::of(&fs::read(&path).ok()?)));
         let configuration = self.configuration_files().into_iter().filter_map(hash).collect();
         Ok(Noted { refs, head, stash, configuration, done: Vec::new() })
     }

@@ -13,6 +13,7 @@ use super::{
     io_error,
     never_staged::LeftOut,
 };
+use crate::domain::git_names;
 
 /// Above this many paths, new objects are synced together instead of one by one.
 pub(super) const MANY: usize = 64;
@@ -62,7 +63,8 @@ impl Staging<'_> {
                 if changes.artefacts.last() != Some(&directory) {
                     changes.artefacts.push(directory);
                 }
-            } else {
+            } else if !git_names::in_path(&path) {
+                // git would refuse the other ones
                 changes.untracked.push(path);
             }
         }

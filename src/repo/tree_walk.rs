@@ -22,6 +22,7 @@ use super::{
     files_clock::{Stamp, stamp_of},
     staging::shown,
 };
+use crate::domain::git_names;
 
 /// How many entries one thread goes through before it calls for others.
 const FEW: usize = 2_000;
@@ -33,7 +34,7 @@ const THREADS: usize = 8;
 pub(super) struct Unholdable {
     /// Directories below the root that hold a `.git`.
     pub(super) repositories: Vec<PathBuf>,
-    /// Pipes, sockets and devices.
+    /// Pipes, sockets and devices, and what has a name that git takes in no tree.
     pub(super) special: Vec<String>,
 }
 
@@ -201,6 +202,10 @@ impl<L: Fn(&Path) -> bool, E> Walker<'_, L, E> {
                     continue;
                 }
                 part.found.repositories.push(taken.directory.clone());
+            }
+            if name.to_bytes() != b".git" && git_names::is_reserved(&name.to_string_lossy()) {
+                part.found.special.push(shown(Path::new(OsStr::from_bytes(&path))));
+                continue;
             }
             let mut status = None;
             let kind = match entry.file_type() {

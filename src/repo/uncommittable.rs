@@ -9,6 +9,7 @@ use std::{
 use super::{
     Error, Worktree, copied::copy_all, excludes, io_error, removal::remove_tree, staging::shown, tree_walk::Unholdable,
 };
+use crate::domain::git_names;
 
 /// What came of moving something out of the tree.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
@@ -130,6 +131,8 @@ fn walk(root: &Path, left_out: impl Fn(&Path) -> bool) -> Unholdable {
             let (path, Ok(kind)) = (directory.join(entry.file_name()), entry.file_type()) else { continue };
             if entry.file_name() == ".git" {
                 is_repository = !directory.as_os_str().is_empty();
+            } else if git_names::is_reserved(&entry.file_name().to_string_lossy()) {
+                special.push(shown(&path));
             } else if kind.is_dir() {
                 if !left_out(&path) {
                     below.push(path);

@@ -100,3 +100,33 @@ fn in_place_only_what_the_task_made_is_moved() {
     assert!(theirs.join(".git").exists(), "it is the person's");
     assert!(!env.checkout.path().join("app").exists());
 }
+
+/// Some systems take such names for git's own directory, so git takes them in no tree.
+#[test]
+fn names_that_git_refuses_cut_no_task_off() {
+    for isolation in ["worktree", "in-place"] {
+        let refused = Step::call("write_file", json!({"path": "git~1", "content": "x\n"}));
+        let made = Step::call("run_command", json!({"command": "echo x > git~1; echo b > b.txt"}));
+        let env = TestEnvironment::new(Wire::Chat, vec![refused, made, Step::hand_back(), Step::hand_back()]);
+        if isolation == "in-place" {
+            env.person_will_change(".git/logs/HEAD");
+        }
+        let result = env.delegate(&["--isolation", isolation], "Make b.txt.").ends(0, "handback");
+        assert_eq!(env.on_branch(&result, "b.txt").unwrap(), b"b\n");
+        assert_eq!(env.on_branch(&result, "git~1"), None);
+        let requests = env.server.requests();
+        assert!(requests[1].last_answers()[0].text.contains("git takes no file of this name"), "{isolation}");
+        assert!(requests[3].last_answers()[0].text.contains("git~1"), "{isolation}: not told before it hands back");
+        assert!(result["notices"].to_string().contains("git~1"), "{isolation}: {result}");
+    }
+}
+
+/// What has the name of build artefacts is left out; where the repository itself has some, the rest is named.
+#[test]
+fn what_is_left_out_beside_tracked_files_of_such_a_name_is_named() {
+    let made = Step::call("run_command", json!({"command": "echo n > node_modules/new.js; echo b > b.txt"}));
+    let env = TestEnvironment::new(Wire::Chat, vec![made, Step::hand_back()]);
+    env.checkout.write("node_modules/old.js", "o\n").commit("an action");
+    let result = env.delegate(&[], "Make b.txt.").ends(0, "handback");
+    assert!(result["notices"].to_string().contains("node_modules/new.js"), "{result}");
+}

@@ -17,6 +17,7 @@ use rustix::{
 };
 
 use crate::{
+    domain::git_names,
     ports::host::{Error, FileKind, Resolved},
     repo::directory,
 };
@@ -195,6 +196,11 @@ fn refuse_git(path: &str, part: &OsStr) -> Result<(), Error> {
     if part.eq_ignore_ascii_case(".git") {
         return Err(Error::Refused(format!("{path} is git's own data, which no file tool reads or writes")));
     }
+    if git_names::is_reserved(&part.to_string_lossy()) {
+        return Err(Error::Refused(format!(
+            "{path}: git takes no file of this name, since some systems take it for git's own directory; choose another"
+        )));
+    }
     Ok(())
 }
 
@@ -268,6 +274,9 @@ mod tests {
         }
         for asked in [".git", ".git/config", "sub/.git/config", ".GIT/HEAD", "gitlink", "gitlink/config"] {
             assert!(refusal(&root, asked).contains("git's own data"), "{asked}");
+        }
+        for asked in ["git~1", "sub/.git /x", ".git:x"] {
+            assert!(refusal(&root, asked).contains("git takes no file of this name"), "{asked}");
         }
         assert!(refusal(&root, "circle").contains("circle"));
         assert!(refusal(&root, "a\0b").contains("NUL"));

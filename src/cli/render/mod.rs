@@ -184,7 +184,9 @@ pub fn on_terminal() -> bool {
 
 /// `text` without control characters: much of it was written by others, and must not steer a terminal.
 fn plain(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+    // and none that turns the direction of what follows
+    let turns = |c| matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    text.chars().map(|c| if c.is_control() || turns(c) { ' ' } else { c }).collect()
 }
 
 /// `text` in its lines, each [plain]; tabs stay.

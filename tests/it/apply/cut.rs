@@ -225,9 +225,14 @@ fn a_merge_that_git_left_half_done_is_made_once() {
     let cut = Cut::of(&env, &task, &["apply", "--json", &task, "--merge"], "commits");
     let begun = opened(&cut.written(), |kind| matches!(kind, IntentKind::Land(_)));
     let (tree, made) = (env.checkout.git(&["rev-parse", "HEAD^{tree}"]), env.checkout.git(&["rev-parse", "HEAD"]));
-    for state in ["nothing", "staged", "half", "done"] {
+    for state in ["nothing", "written", "staged", "half", "done"] {
         cut.stand(begun, |_, _| false);
         match state {
+            // git writes the files before it stages any
+            "written" => {
+                env.checkout.git(&["restore", "--source", &branch, "--worktree", "a.txt", "b.txt"]);
+                env.checkout.write("a.txt", "");
+            }
             "half" => drop(env.checkout.git(&["merge", "-q", "--no-ff", "--no-commit", &branch])),
             "staged" => {
                 env.checkout.git(&["merge", "-q", "--no-ff", "--no-commit", &branch]);

@@ -1,0 +1,80 @@
+//! A merge in which git was ended while it wrote files: nothing is staged yet, and nothing notes that it merges.
+
+use std::{fs, os::unix::ffi::OsStrExt as _, path::Path};
+
+use super::{
+    Checkout, Error,
+    disk::{self, Content, Found},
+    git::LONG,
+    io_error,
+    three_way::Entry,
+};
+use crate::domain::id::CommitId;
+
+/// The mode of a link.
+const LINK: &str = "120000";
+
+impl Checkout {
+    /// Makes the files as HEAD has them that are already as a merge with `other` would have them, or empty on the way there.
+    /// What is neither is a person's, and left.
+    pub(super) fn take_merged_files_back(&self, other: &CommitId) -> Result<(), Error> {
+        if self.unfinished_paths()?.is_empty() {
+            return Ok(());
+        }
+        // 1: there are conflicts, of which nothing is brought without being looked at
+        let call = self.git().call(["merge-tree", "--write-tree", "HEAD", &other.0]).also_fine(1).limit(LONG);
+        let answer = call.run()?;
+        let tree = String::from_utf8_lossy(&answer).lines().next().unwrap_or_default().to_owned();
+        let (mut changed, mut new) = (Vec::new(), Vec::new());
+        for change in self.changes(&CommitId("HEAD".to_owned()), &CommitId(tree.clone()))? {
+            let merged = match (disk::look(self.root(), &change.path)?, &change.new) {
+                (Found::File(content), Some(entry)) => {
+                    content.bytes.is_empty() || self.is_content_of(&change.path, &content, entry)?
+                }
+                (Found::Absent, None) => true,
+                (Found::File(_) | Found::Absent | Found::Directory | Found::Behind(_) | Found::Other, _) => false,
+            };
+            if merged {
+                if change.old.is_some() { changed.push(change.path) } else { new.push(change.path) }
+            }
+        }
+        if changed.is_empty() && new.is_empty() {
+            return Ok(());
+        }
+        self.before_files_become("HEAD", &tree)?;
+        if !changed.is_empty() {
+            let mut input = Vec::new();
+            for path in &changed {
+                input.extend_from_slice(path.as_os_str().as_bytes());
+                input.push(0);
+            }
+            let from = ["restore", "--source=HEAD", "--worktree", "--pathspec-from-file=-", "--pathspec-file-nul"];
+            let call = self.git().call(from).variable("GIT_LITERAL_PATHSPECS", "1");
+            call.limit(LONG).input(input).run()?;
+        }
+        for path in &new {
+            let place = self.root().join(path);
+            fs::remove_file(&place).map_err(io_error("remove", &place))?;
+            for above in disk::above(path) {
+                if !disk::remove_empty(self.root(), &above)? {
+                    break;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a file is what an entry of a tree becomes when it is checked out.
+    fn is_content_of(&self, path: &Path, content: &Content, entry: &Entry) -> Result<bool, Error> {
+        if content.mode != entry.mode {
+            return Ok(false);
+        }
+        let call = self.git().call(["hash-object", "--stdin"]);
+        let call = if entry.mode == LINK {
+            call.args(["--no-filters"])
+        } else {
+            call.args(["--path".as_ref(), path.as_os_str()])
+        };
+        Ok(call.limit(LONG).input(content.bytes.clone()).line()? == entry.blob)
+    }
+}
