@@ -8,7 +8,7 @@ use super::{
 use crate::{
     domain::{event::EventKind, id::CommitId, repository::RepositoryChange, task::Task},
     log::Journal,
-    repo::{self, Worktree},
+    repo::Worktree,
 };
 
 /// What a model is told once that made commits or moved between branches.
@@ -35,8 +35,8 @@ pub(super) fn see_to(journal: &mut Journal, worktree: &Worktree, head: &CommitId
 /// The person's, where the process was cut off that ran a command.
 pub(super) fn see_to_again(journal: &mut Journal, env: &Env<'_>) -> Result<(), Error> {
     let standing = match answered::standing(journal.task(), env.checkout) {
-        // what is given up needs nothing of a place that cannot be reached any more
-        Err(Error::Repo(repo::Error::Replaced { .. })) if journal.task().given_up() => return Ok(()),
+        // what is given up needs nothing of a place that cannot be reached any more, or whose commits are gone
+        Err(Error::Repo(_)) if journal.task().given_up() => return Ok(()),
         standing => standing?,
     };
     let Some(standing) = standing else { return Ok(()) };

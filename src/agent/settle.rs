@@ -3,6 +3,8 @@
 //! Squash and discard come before the completion, the clean-up after it. A discard or clean-up that fails changes no
 //! outcome: it stays pending.
 
+use std::path::Path;
+
 use super::{
     Error, act, answered,
     env::{Env, head},
@@ -19,7 +21,7 @@ use crate::{
         task::Task,
     },
     log::{Journal, crash},
-    repo::Worktree,
+    repo::{self, Worktree},
 };
 
 /// How many of the ignored files that go with a worktree are named.
@@ -127,6 +129,7 @@ fn discard(journal: &mut Journal, env: &Env<'_>, end: &End, cause: &str) -> Resu
         return clear_unready(journal, env);
     }
     let tip = if task.given_up() {
+        keep_files_without_commits(journal, env)?;
         keep_all(journal, env)?
     } else {
         keep_what_no_call_made(journal, env)?;
@@ -169,6 +172,21 @@ fn keep_what_no_call_made(journal: &mut Journal, env: &Env<'_>) -> Result<(), Er
     });
     let cause = kept.unwrap_or_else(|error| Some(one_line(&format!("the worktree could not be looked at: {error}"))));
     switch::record(journal, cause)
+}
+
+/// Where the repository has the task's commits no more, as after it was cloned anew, nothing can be kept as a commit: the
+/// worktree goes aside as it is.
+fn keep_files_without_commits(journal: &mut Journal, env: &Env<'_>) -> Result<(), Error> {
+    let task = journal.task();
+    let path = Path::new(&task.started.worktree);
+    if task.started.isolation != Isolation::Worktree || env.checkout.has_commit(&head(task)?)? || !path.is_dir() {
+        return Ok(());
+    }
+    let place = journal.kept_dir().join(task.seq.to_string());
+    repo::move_whole(path, &place.join("worktree"))?;
+    let paths = vec!["worktree/".to_owned()];
+    journal.push(EventKind::KeptAside { paths, place: place.display().to_string() })?;
+    Ok(())
 }
 
 /// The tip to be kept of a task that is given up: a checkpoint that the log does not name yet is part of it, and what

@@ -162,7 +162,9 @@ impl TaskResult {
             exit: outcome.exit_code(),
             handback: task.handback.clone(),
             branch: stands.then(|| started.branch.clone()),
-            discarded_ref: (discard == Some(Status::Settled)).then(|| repo::discarded_ref(task.id)),
+            discarded_ref: (discard == Some(Status::Settled))
+                .then(|| repo::discarded_ref(task.id))
+                .filter(|name| checkout.has_ref(name).unwrap_or(true)),
             base: commit.as_ref().map(|commit| commit.0.clone()),
             base_branch: branch.clone(),
             snapshot: ready.map(|ready| ready.snapshot.0.clone()),

@@ -131,7 +131,7 @@ pub async fn resume(
     let log = opened.log()?;
     let task = log.task(id)?;
     let checkout = opened.checkout_of(&task.started)?;
-    if answer.is_some() && !task.asks_about_files() {
+    if answer.is_some() && (!task.asks_about_files() || task.given_up()) {
         return Err(Error::NoQuestion { task: id });
     }
     if let Some(outcome) = task.outcome().filter(|_| !is_pending(&task)) {

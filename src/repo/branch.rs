@@ -156,7 +156,8 @@ impl TaskBranch {
             }
         }
         let kept = discarded_ref(self.task);
-        if self.checkout.store().reference(&kept)?.as_ref() != Some(tip) {
+        // a repository that was cloned anew has no commits of it to keep
+        if self.checkout.store().reference(&kept)?.as_ref() != Some(tip) && self.checkout.has_commit(tip)? {
             self.checkout.git().call(["update-ref", &kept, &tip.0]).run()?;
         }
         crash::point("discard.kept");

@@ -163,6 +163,11 @@ impl Checkout {
         Ok(Base { commit: Some(commit), branch: self.store().head()?.branch, explicit: true })
     }
 
+    /// Whether the repository holds a commit.
+    pub fn has_commit(&self, commit: &CommitId) -> Result<bool, Error> {
+        Ok(self.store().message(commit)?.is_some())
+    }
+
     /// Whether there is a local branch of that name.
     pub fn branch_exists(&self, name: &str) -> Result<bool, Error> {
         Ok(self.store().reference(&format!("refs/heads/{name}"))?.is_some())

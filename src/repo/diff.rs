@@ -73,6 +73,11 @@ impl Checkout {
 
     /// How many files differ between two commits; all that `to` holds, where there is none to begin with.
     pub fn files_between(&self, from: Option<&CommitId>, to: &CommitId) -> Result<usize, Error> {
+        for commit in from.into_iter().chain([to]) {
+            if !self.has_commit(commit)? {
+                return Err(Error::NoSuchCommit { rev: commit.0.clone() });
+            }
+        }
         let call = match from {
             Some(from) => self.git().call(["diff-tree", "-r", "-z", "--name-only", "--no-renames", &from.0, &to.0]),
             None => self.git().call(["ls-tree", "-r", "-z", "--name-only", "--full-tree", &to.0]),

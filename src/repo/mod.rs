@@ -95,7 +95,7 @@ pub use process::end_git;
 pub use roll_back::found_ref;
 pub use same_second::SameSecond;
 pub use snapshot::{Snapshot, SnapshotRequest};
-pub use uncommittable::{MovedOut, kept_in};
+pub use uncommittable::{MovedOut, kept_in, move_whole};
 pub use worktree::{Worktree, WorktreeSpec};
 
 use crate::domain::id::CommitId;

@@ -110,6 +110,17 @@ impl Worktree {
     }
 }
 
+/// Moves a directory to a place that is not there yet.
+pub fn move_whole(from: &Path, to: &Path) -> Result<(), Error> {
+    let above = to.parent().unwrap_or(to);
+    fs::create_dir_all(above).map_err(io_error("make", above))?;
+    let done = match fs::rename(from, to) {
+        Err(error) if error.kind() == io::ErrorKind::CrossesDevices => take_across(from, &to.to_owned()).map(drop),
+        done => done,
+    };
+    done.map_err(io_error("move", from))
+}
+
 /// What was moved out of a tree to this place.
 #[must_use]
 pub fn kept_in(place: &Path) -> Vec<String> {

@@ -133,3 +133,24 @@ fn a_task_that_never_stood_leaves_nothing() {
     assert_eq!(env.checkout.git(&["for-each-ref", "--format=%(refname)", "refs/heads"]), "refs/heads/main");
     assert_eq!(env.checkout.git(&["worktree", "list", "--porcelain"]).matches("worktree ").count(), 1);
 }
+
+/// A repository that was cloned anew has none of the task's commits: it can still be given up, and its files stay.
+#[test]
+fn a_task_whose_commits_are_gone_can_be_given_up_and_its_files_are_kept() {
+    let (env, result) = resting();
+    let (task, worktree) = (result["task"].as_str().unwrap(), result["worktree"].as_str().unwrap());
+    fs::write(format!("{worktree}/loose.txt"), "not committed\n").unwrap();
+    let (root, origin) = (env.checkout.path(), env.root().join("origin"));
+    env.checkout.git(&["clone", "--quiet", "--no-local", "--bare", "--single-branch", ".", origin.to_str().unwrap()]);
+    fs::remove_dir_all(root.join(".git")).unwrap();
+    env.checkout.git(&["clone", "--quiet", "--no-checkout", origin.to_str().unwrap(), "anew"]);
+    fs::rename(root.join("anew/.git"), root.join(".git")).unwrap();
+    env.person(|checkout| drop(checkout.git(&["reset", "--quiet"])));
+    let dropped = env.run(&["drop", "--json", task]).ends(0, "dropped");
+    assert_eq!((&dropped["discarded_ref"], &dropped["branch"]), (&json!(null), &json!(null)));
+    let log = Log::open(&env.state(), Access::Read).unwrap().unwrap();
+    let kept = log.task(task.parse().unwrap()).unwrap().kept_aside;
+    assert_eq!(fs::read_to_string(format!("{}/worktree/loose.txt", kept[0].0)).unwrap(), "not committed\n");
+    assert!(dropped["notices"].to_string().contains(&kept[0].0), "{dropped}");
+    assert!(env.run(&["resume", "--json"]).exits(0).stderr.contains("nothing is pending"));
+}
