@@ -155,9 +155,18 @@ fn told(task: &Task, checkout: &Checkout, report: Report) -> Result<Applied, Err
         seen,
         left: there.map(|there| there.changed).unwrap_or_default(),
         committed: Vec::new(),
-        notices: report.notices,
+        notices: [report.notices, locks_in_the_way(checkout)].concat(),
         before: checkout.has_ref(&before)?.then_some(before),
     })
+}
+
+/// Locks that hinder the person's next git, such as one that a killed git left.
+fn locks_in_the_way(checkout: &Checkout) -> Vec<String> {
+    let told = |lock: repo::ForeignLock| {
+        let (path, age) = (lock.path.display(), lock.age_s);
+        format!("{path} is there, {age} s old, and git waits for it; if no git runs here, remove the file")
+    };
+    checkout.foreign_locks().into_iter().map(told).collect()
 }
 
 /// Nothing was cut here: the error is told for what it is.
