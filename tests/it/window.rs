@@ -190,7 +190,10 @@ fn nothing_is_sent_that_the_window_cannot_hold_and_what_helps_is_named() {
         // as it is said
         let task = result["task"].as_str().unwrap();
         let base = format!("refs/nisse/discarded/{task}");
-        assert!(cause.contains(&format!("nisse drop {}", &task[24..])) && cause.contains(&format!("--base {base}")), "{cause}");
+        assert!(
+            cause.contains(&format!("nisse drop {}", &task[24..])) && cause.contains(&format!("--base {base}")),
+            "{cause}"
+        );
         env.run(&["drop", "--json", task]).ends(0, "dropped");
         env.configure(&windows(32_000));
         let result = env.delegate(&["--base", &base], "Go on.").ends(0, "handback");
