@@ -33,6 +33,23 @@ fn tasks(run: &Run) -> Vec<Value> {
 }
 
 #[test]
+fn a_link_at_the_old_place_of_a_moved_checkout_is_the_checkout() {
+    for isolation in ["worktree", "in-place"] {
+        let (env, task) = resting(&["--isolation", isolation]);
+        let (home, away) = (env.checkout.path().to_owned(), env.root().join("elsewhere"));
+        fs::rename(&home, &away).unwrap();
+        std::os::unix::fs::symlink(&away, &home).unwrap();
+        for place in [&home, &away] {
+            let listed = tasks(&at(&env, place, &["log", "--json"]));
+            assert!(listed.len() == 1 && listed[0]["task"] == *task, "{isolation}: {listed:?}");
+        }
+        at(&env, &away, &["resume", "--json", "--no-input"]).ends(0, "handback");
+        // in place HEAD goes away and comes back, which its reflog tells
+        env.person(|_| {});
+    }
+}
+
+#[test]
 fn a_task_is_found_and_goes_on_where_its_checkout_was_moved_to() {
     // an older nisse left no mark: then its branch tells
     for (mark, isolation, named) in
