@@ -87,7 +87,7 @@ pub enum Error {
     },
     /// A task has a worktree, and the log knows nothing of it.
     #[error(
-        "the log in {} does not know task {task}, whose worktree stands: a part of the log is gone, as its write-ahead log",
+        "the log in {} does not know task {task:#}, whose worktree stands: a part of the log is gone, as its write-ahead log",
         .path.display()
     )]
     Forgotten {
@@ -109,7 +109,7 @@ pub enum Error {
         offered: Option<String>,
     },
     /// No worktree could be made, and none will be: the task has ended before anything of it was begun.
-    #[error("{source}; task {task} has ended, and nothing of it was begun")]
+    #[error("{source}; task {task:#} has ended, and nothing of it was begun")]
     Unmade {
         /// The task.
         task: TaskId,

@@ -46,9 +46,7 @@ impl Diff {
     pub fn paths(&self) -> impl Iterator<Item = &str> {
         self.files.iter().flat_map(|file| file.renamed_from.as_deref().into_iter().chain([file.path.as_str()]))
     }
-}
 
-impl Diff {
     /// The files to which it adds what the mask would hide: secrets that are known, and what has the shape of one.
     #[must_use]
     pub fn files_that_add(&self, mask: &Mask) -> Vec<String> {
