@@ -152,7 +152,7 @@ fn a_file_that_git_ignores_is_no_work_and_the_model_is_told_twice() {
         assert_eq!(result["artifacts"], json!(["b.txt"]));
         let requests = env.server.requests();
         let written = &requests[1].last_answers()[0].text;
-        assert!(written.contains("git ignores out.log"), "{written}");
+        assert!(written.contains("out.log is left out by git's ignore rules"), "{written}");
         let refused = &requests[2].last_answers()[0].text;
         assert!(refused.contains("ignored by git (out.log)"), "{refused}");
     }
