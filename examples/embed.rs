@@ -9,7 +9,7 @@
 use std::{error::Error, path::Path};
 
 use nisse::{
-    agent::env::Stopper,
+    agent::outside::Stopper,
     commands::{
         delegate::{Delegation, delegate},
         open::Opened,

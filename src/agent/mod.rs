@@ -1,26 +1,30 @@
 //! The turn loop and what it needs. Start reading at [`turn`].
 
 mod act;
-pub mod answered;
-pub mod apply;
+mod after_command;
 mod ask;
 pub mod budget;
-mod check;
+mod command;
+mod commit_message;
 pub mod context;
-pub mod env;
+pub mod decisions;
+mod finish;
 pub mod first_request;
+pub mod intents;
+mod left_out;
 mod masked;
 mod nudge;
-pub mod place;
+pub mod outside;
 mod prepare;
+mod record;
 mod recover;
-mod repository;
+mod reopen;
 pub mod roles;
-mod settle;
-mod switch;
+mod set_up;
 pub mod tools;
 pub mod turn;
 mod uncommittable;
+pub mod workplace;
 
 use crate::{
     domain::{command_line, globs, upstream::Trouble},

@@ -19,7 +19,7 @@ use self::{
     render::{Manner, Width, ask, models::Detail, progress::Progress, result},
 };
 use crate::{
-    agent::env::Stopper,
+    agent::outside::Stopper,
     commands::{
         self,
         delegate::Delegation,

@@ -22,7 +22,7 @@ use super::{
     error::ErrorObject,
     render::{self, Manner, progress::Progress},
 };
-use crate::{agent::env::Stopper, commands, domain::id::TaskId};
+use crate::{agent::outside::Stopper, commands, domain::id::TaskId};
 
 /// How long the work may take to stop by itself; the process is gone within 5 s.
 const GRACE: Duration = Duration::from_millis(3900);

@@ -7,7 +7,7 @@ use super::{Error, open::Opened, owned::owned};
 use crate::{
     agent::{
         self,
-        apply::{Brought, PutBack, Report, Seen, There},
+        intents::apply::{Brought, PutBack, Report, Seen, There},
     },
     domain::{
         apply::{Manner, Standing},
@@ -85,7 +85,7 @@ pub fn apply(opened: &Opened, id: TaskId, wish: Wish) -> Result<Applied, Error> 
     if let (Wish::Bring(manner), Some(head)) = (wish, &task.head)
         && (task.standing() != Standing::Apart || checkout.holds(head)?)
         && let Some(there) =
-            agent::apply::already(&task, &checkout, manner, opened.clock().civil_ms()).map_err(plainly)?
+            agent::intents::apply::already(&task, &checkout, manner, opened.clock().civil_ms()).map_err(plainly)?
     {
         let notices = there.notices.clone();
         return told(&task, &checkout, Report { brought: Brought::Already(there), notices });
@@ -94,10 +94,10 @@ pub fn apply(opened: &Opened, id: TaskId, wish: Wish) -> Result<Applied, Error> 
     let checkout = owned(checkout, &mut journal)?;
     match wish {
         Wish::Bring(manner) => {
-            let report = agent::apply::apply(&mut journal, &checkout, manner).map_err(plainly)?;
+            let report = agent::intents::apply::apply(&mut journal, &checkout, manner).map_err(plainly)?;
             told(journal.task(), &checkout, report)
         }
-        Wish::PutBack => match agent::apply::put_back(&mut journal, &checkout).map_err(plainly)? {
+        Wish::PutBack => match agent::intents::apply::put_back(&mut journal, &checkout).map_err(plainly)? {
             PutBack::Nothing(why) => Err(Error::NothingToPutBack { task: id, why }),
             PutBack::Done { carried, committed, earlier } => {
                 let exit = if carried.left.is_empty() && committed.is_empty() && earlier.is_empty() { 0 } else { 6 };

@@ -46,7 +46,7 @@ pub async fn delegate(opened: &Opened, delegation: &Delegation, mut watch: Watch
     let journal = begin(opened, checkout, delegation, model, checks, &mask, subscribers)?;
     let keep = opened.settings.branch.keep_turns.value;
     let pruned = leftovers::prune(&opened.log()?, checkout, keep, opened.clock().civil_ms());
-    match run(opened, checkout, &proxy, mask, journal, watch).await {
+    match run(opened, checkout, Some(&proxy), mask, journal, watch).await {
         Err(error) => Err(proxy::with_offers(&proxy, error).await),
         Ok(mut done) => {
             // no reason not to work

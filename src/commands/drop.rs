@@ -8,17 +8,14 @@ use super::{
     secrets,
 };
 use crate::{
-    adapters::scripted::Scripted,
-    agent::env::Stopper,
+    agent::outside::Stopper,
     domain::{
         event::EventKind,
         gate::Answer,
         id::TaskId,
         outcome::{End, Outcome},
-        upstream::Trouble,
     },
     log::{Journal, crash},
-    ports::llm,
 };
 
 /// Gives the task up. One that was given up already is told again; one that ended otherwise is an error.
@@ -45,7 +42,7 @@ pub async fn drop_task(opened: &Opened, id: TaskId, mut watch: Watch) -> Result<
         crash::point("answer.recorded");
     }
     let mask = secrets::mask(&opened.environment, Some(&checkout), None, &journal.task().started.pass_env);
-    run(opened, &checkout, &nobody(), mask, journal, watch).await
+    run(opened, &checkout, None, mask, journal, watch).await
 }
 
 /// Carries out what a task owes whose end is decided: a discard, a clean-up. Nobody watches.
@@ -56,17 +53,5 @@ pub(super) async fn carry_out(opened: &Opened, id: TaskId) -> Result<TaskResult,
     let (_stopper, stop) = Stopper::new();
     let (live, _shown) = tokio::sync::mpsc::unbounded_channel();
     let mask = secrets::mask(&opened.environment, Some(&checkout), None, &journal.task().started.pass_env);
-    run(opened, &checkout, &nobody(), mask, journal, Watch { subscribers: Vec::new(), live, stop }).await
-}
-
-/// A model for work that asks none.
-pub(super) fn nobody() -> Scripted {
-    Scripted::new(|_| {
-        Err(llm::Error {
-            trouble: Trouble::Stopped,
-            message: "nobody is asked here".to_owned(),
-            retry_after: None,
-            usage: None,
-        })
-    })
+    run(opened, &checkout, None, mask, journal, Watch { subscribers: Vec::new(), live, stop }).await
 }

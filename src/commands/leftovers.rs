@@ -14,7 +14,7 @@ use serde::Serialize;
 
 use super::{Error, open::began_in, owned::names, settings::KeepTurns};
 use crate::{
-    agent::place::spec,
+    agent::workplace::spec,
     domain::{apply::Standing, event::EventKind, id::TaskId, outcome::End, task::Task},
     log::{Log, crash},
     repo::{Checkout, TaskBranch, TaskRef, WorktreeSpec},

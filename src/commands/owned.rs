@@ -2,7 +2,7 @@
 
 use super::Error;
 use crate::{
-    agent::place,
+    agent::workplace,
     domain::{
         event::{EventKind, TaskStarted},
         id::{CommitId, TaskId},
@@ -26,5 +26,5 @@ pub(super) fn owned(checkout: Checkout, journal: &mut Journal) -> Result<Checkou
 
 /// The names under which things of a task's stand in its repository; where it begins is not asked for.
 pub(super) fn names(task: TaskId, started: &TaskStarted) -> WorktreeSpec {
-    place::names(task, started, &CommitId(String::new()))
+    workplace::names(task, started, &CommitId(String::new()))
 }

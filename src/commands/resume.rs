@@ -143,7 +143,7 @@ pub async fn resume(
     let mut journal = Journal::resume(log, opened.clock(), id, "resumed", subscribers)?;
     if let Some(answer) = answer {
         let known = owned(opened.for_task(&checkout, &journal.task().started)?, &mut journal)?;
-        let paths = agent::answered::changed_since_asked(journal.task(), &known).map_err(|source| Error::Cut {
+        let paths = agent::decisions::changed_since_asked(journal.task(), &known).map_err(|source| Error::Cut {
             task: id,
             source: Box::new(source),
             offered: None,
@@ -158,7 +158,7 @@ pub async fn resume(
     }
     let passed = &journal.task().started.pass_env;
     let mask = secrets::mask(&opened.environment, Some(&checkout), Some(proxy.token()), passed);
-    match run(opened, &checkout, &proxy, mask, journal, watch).await {
+    match run(opened, &checkout, Some(&proxy), mask, journal, watch).await {
         Err(error) => Err(proxy::with_offers(&proxy, error).await),
         done => done,
     }
@@ -170,7 +170,7 @@ pub fn found(opened: &Opened, id: TaskId) -> Result<Option<TaskDiff>, Error> {
     let mut journal = Journal::resume(opened.log()?, opened.clock(), id, "looked at", Vec::new())?;
     let checkout = opened.checkout_of(&journal.task().started)?;
     let checkout = owned(opened.for_task(&checkout, &journal.task().started)?, &mut journal)?;
-    let beyond = agent::answered::beyond(journal.task(), &checkout, opened.clock().civil_ms());
+    let beyond = agent::decisions::beyond(journal.task(), &checkout, opened.clock().civil_ms());
     let Some((from, to)) = beyond.map_err(|source| Error::Cut { task: id, source: Box::new(source), offered: None })?
     else {
         return Ok(None);

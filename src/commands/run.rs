@@ -7,9 +7,9 @@ use crate::{
     adapters::host::{self, Local},
     agent::{
         self,
-        context::View,
-        env::{Env, Live, Stop},
+        outside::{Live, Outside, Stop},
         turn,
+        workplace::Workplace,
     },
     domain::{checkout::Isolation, mask::Mask},
     log::{Journal, Subscriber},
@@ -32,11 +32,11 @@ pub fn kill_commands() {
     host::kill_all();
 }
 
-/// Works the task until it ends or rests, and says what it came to.
+/// Works the task until it ends or rests, and says what it came to. Whoever only ends a task needs no model.
 pub async fn run(
     opened: &Opened,
     checkout: &Checkout,
-    llm: &dyn Llm,
+    llm: Option<&dyn Llm>,
     mask: Mask,
     mut journal: Journal,
     watch: Watch,
@@ -54,21 +54,12 @@ pub async fn run(
         Isolation::InPlace => checkout.root(),
     };
     let host = Local::new(root, opened.environment.variables()).beside(checkout.same_second()).masking(&mask);
-    let mut env = Env {
-        llm,
-        host: &host,
-        checkout,
-        worktree: None,
-        found: None,
-        view: View::default(),
-        mask,
-        stop: watch.stop,
-        live: watch.live,
-    };
+    let outside = Outside { llm, mask, stop: watch.stop, live: watch.live };
+    let mut place = Workplace::new(&host, checkout);
     let task = journal.task().id;
-    let outcome = turn::run(&mut journal, &mut env).await.map_err(|source| match source {
+    let outcome = turn::run(&mut journal, &mut place, &outside).await.map_err(|source| match source {
         source @ agent::Error::Unmade { .. } => Error::Unmade { task, source: Box::new(source) },
         source => Error::Cut { task, source: Box::new(source), offered: None },
     })?;
-    TaskResult::new(journal.task(), &outcome, checkout, &env.mask)
+    TaskResult::new(journal.task(), &outcome, checkout, &outside.mask)
 }

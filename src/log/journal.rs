@@ -1,6 +1,6 @@
 //! Writing a task's log: events are staged, then committed together before anything outside the log is touched.
 
-use std::{fmt, fs::File, sync::Weak};
+use std::{fmt, fs::File, sync::Weak, time::Duration};
 
 use rusqlite::{TransactionBehavior, params};
 
@@ -155,6 +155,12 @@ impl Journal {
     #[must_use]
     pub fn spent_ms(&self) -> u64 {
         self.used.ms()
+    }
+
+    /// What is left of the task's time cap.
+    #[must_use]
+    pub fn time_left(&self) -> Duration {
+        Duration::from_millis(self.task.started.caps.time_ms.saturating_sub(self.spent_ms()))
     }
 
     /// The clock that the events are dated by.

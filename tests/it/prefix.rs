@@ -22,9 +22,9 @@ use nisse::{
         scripted::{Scripted, reply},
     },
     agent::{
-        context::View,
-        env::{Env, Stopper},
+        outside::{Outside, Stopper},
         roles, turn,
+        workplace::Workplace,
     },
     domain::{
         caps::{Caps, Money},
@@ -218,19 +218,10 @@ impl World {
         let host = Local::new(Path::new(&journal.task().started.worktree), [("PATH", "/usr/local/bin:/usr/bin:/bin")]);
         let (_stopper, stop) = Stopper::new();
         let (live, _shown) = tokio::sync::mpsc::unbounded_channel();
-        let mut env = Env {
-            llm: &model,
-            host: &host,
-            checkout: &checkout,
-            worktree: None,
-            found: None,
-            view: View::default(),
-            mask: Mask::new(&[]),
-            stop,
-            live,
-        };
+        let outside = Outside { llm: Some(&model), mask: Mask::new(&[]), stop, live };
+        let mut place = Workplace::new(&host, &checkout);
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
-        let outcome = runtime.block_on(turn::run(&mut journal, &mut env)).unwrap();
+        let outcome = runtime.block_on(turn::run(&mut journal, &mut place, &outside)).unwrap();
         let requests = std::mem::take(&mut *sent.lock().unwrap());
         (outcome, journal.events().unwrap(), requests)
     }

@@ -14,7 +14,7 @@ use super::{
     story::{self, shown_call},
 };
 use crate::{
-    agent::env::Passing,
+    agent::outside::Passing,
     domain::{
         event::{Event, EventKind},
         id::TaskId,

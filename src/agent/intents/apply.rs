@@ -7,7 +7,7 @@ mod step;
 
 use std::collections::BTreeSet;
 
-use super::{Error, act};
+use super::super::{Error, record};
 use crate::{
     domain::{
         apply::{Landing, Manner, Standing},
@@ -63,7 +63,7 @@ pub fn apply(journal: &mut Journal, checkout: &Checkout, manner: Manner) -> Resu
                 match next_step(journal.task(), checkout, manner, journal.clock().civil_ms(), any)? {
                     Step::Do(kind, more) => {
                         notices.extend(more);
-                        act::open(journal, *kind)?
+                        record::open(journal, *kind)?
                     }
                     Step::There(there) => {
                         notices.extend(there.notices.iter().cloned());
@@ -188,7 +188,7 @@ pub fn put_back(journal: &mut Journal, checkout: &Checkout) -> Result<PutBack, E
         | Standing::Begun(_)
         | Standing::Uncommitted { .. }
         | Standing::Committed { .. }
-        | Standing::Applied { .. } => act::open(journal, IntentKind::PutBack { plan: plan.clone() })?,
+        | Standing::Applied { .. } => record::open(journal, IntentKind::PutBack { plan: plan.clone() })?,
     };
     crash::point("put_back.opened");
     take_back(journal, checkout, id, &plan)
@@ -196,7 +196,7 @@ pub fn put_back(journal: &mut Journal, checkout: &Checkout) -> Result<PutBack, E
 
 /// Does what an intent stands for; done already, or by half, it does the rest.
 /// Gives what the person should know.
-pub(super) fn go_on(journal: &mut Journal, checkout: &Checkout, id: IntentId) -> Result<Vec<String>, Error> {
+fn go_on(journal: &mut Journal, checkout: &Checkout, id: IntentId) -> Result<Vec<String>, Error> {
     // the taking back of what was begun comes first
     let id = match journal.task().standing() {
         Standing::PuttingBack(back) => back,
@@ -243,6 +243,14 @@ pub(super) fn go_on(journal: &mut Journal, checkout: &Checkout, id: IntentId) ->
     journal.push(EventKind::IntentSettled { intent: id, cause: None })?;
     journal.commit()?;
     Ok(notices)
+}
+
+/// Goes on with what a dead process had begun. What the repository refuses is told, and stays pending.
+pub(super) fn recover(journal: &mut Journal, checkout: &Checkout, intent: IntentId) -> Result<(), Error> {
+    match go_on(journal, checkout, intent) {
+        Err(Error::Repo(error)) => record::recovered(journal, format!("the work could not be applied: {error}")),
+        other => other.map(drop),
+    }
 }
 
 /// Whether nothing of the task was brought before, since it was last put back.

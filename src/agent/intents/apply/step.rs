@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use super::super::{Error, settle};
+use super::super::super::{Error, commit_message};
 use crate::{
     domain::{
         apply::{Advance, Landing, Manner, Standing},
@@ -315,7 +315,7 @@ fn landings(task: &Task) -> impl Iterator<Item = &Landing> {
 fn landing(task: &Task, checkout: &Checkout, plan: CommitId, of: CommitId, manner: Manner) -> Result<Landing, Error> {
     let message = match (manner, &task.handback) {
         (Manner::Each, _) => checkout.message(&of)?,
-        (Manner::Files | Manner::Squash | Manner::Merge, Some(note)) => settle::message(task, note),
+        (Manner::Files | Manner::Squash | Manner::Merge, Some(note)) => commit_message::of_handback(task, note),
         (Manner::Files | Manner::Squash | Manner::Merge, None) => {
             return Err(Error::Bug("a task without a note was to be applied"));
         }
