@@ -33,7 +33,7 @@ pub(super) async fn act(
     let Some(call) = task.unanswered().filter(|call| call.id == *id).cloned() else {
         return Err(Error::Bug("a call was to be answered that waits for no answer"));
     };
-    let rules = FileRules::new(&task.started.deny)?;
+    let rules = FileRules::new(&task.started.files.deny)?;
     match tools::parse(&call, &task.started.role.tools) {
         Err(refusal) => record::answer(journal, place, outside, id, Answered::new(refusal.status(), refusal.text())),
         Ok(Tool::Look(asked)) => look(journal, place, outside, id, &asked, &rules).await,
@@ -45,7 +45,7 @@ pub(super) async fn act(
             {
                 return record::answer(journal, place, outside, id, Answered::new(ResultStatus::Refused, refusal));
             }
-            journal.push(EventKind::EndingAccepted { call: id.clone(), handback: note.into() })?;
+            journal.push(EventKind::EndingAccepted { call: id.clone(), note: note.into() })?;
             Ok(())
         }
     }
@@ -59,7 +59,7 @@ pub(super) fn skip(
     id: &CallId,
     why: Skip,
 ) -> Result<(), Error> {
-    let max_output = journal.task().started.model.max_output;
+    let max_output = journal.task().started.models.own.max_output;
     let endless = journal.task().last_turn().is_some_and(|turn| repetition::ends_repeating(&turn.reply));
     let content = match why {
         Skip::Truncated if endless => {

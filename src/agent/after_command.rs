@@ -61,7 +61,7 @@ pub(super) fn taken_back(
     what: &str,
     unseen: bool,
 ) -> Result<Option<String>, Error> {
-    let kept = match task.started.isolation {
+    let kept = match task.started.workplace.isolation {
         Isolation::Worktree if !unseen => None,
         Isolation::InPlace | Isolation::Worktree => worktree.keep_as(what, at, at_ms)?,
     };

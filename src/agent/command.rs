@@ -20,7 +20,7 @@ const TAIL: usize = 4000;
 
 /// The longest that a command of the task may run now: the limit of the project, or what is left of the time cap.
 pub(super) fn limit(journal: &Journal) -> Duration {
-    Duration::from_millis(journal.task().started.command_time_ms).min(journal.time_left())
+    Duration::from_millis(journal.task().started.commands.time_ms).min(journal.time_left())
 }
 
 /// A check or a setup, as the host is to run it.
@@ -29,7 +29,7 @@ pub(super) fn of_project(journal: &Journal, line: &str) -> host::Command {
         line: line.to_owned(),
         limit: limit(journal),
         keep: KEEP,
-        pass_env: journal.task().started.pass_env.clone(),
+        pass_env: journal.task().started.commands.pass_env.clone(),
     }
 }
 

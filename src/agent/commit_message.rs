@@ -1,9 +1,10 @@
 //! The message of the one commit that a task becomes.
 
-use crate::domain::{outcome::Handback, task::Task};
+use crate::domain::{note::Note, task::Task};
 
 /// A subject from the note's first line, the note, and the task's trailer.
-pub(super) fn of_handback(task: &Task, note: &Handback) -> String {
+pub(super) fn of_note(task: &Task, note: &Note) -> String {
+    let note = note.handback();
     let first = note.changed.trim().lines().next().unwrap_or_default();
     let mut subject: String = first.chars().take(72).collect();
     if subject.len() < first.len() {

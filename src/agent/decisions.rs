@@ -63,7 +63,7 @@ pub(super) fn keep_call(
     intent: IntentId,
     call: &CallId,
 ) -> Result<(), Error> {
-    if journal.task().started.isolation == Isolation::Worktree {
+    if journal.task().started.workplace.isolation == Isolation::Worktree {
         // what was there before the command is not known any more, and the directory is the task's own
         uncommittable::record(journal, &[], place.worktree()?.uncommittable()?)?;
     }
@@ -87,7 +87,7 @@ pub(super) fn keep_call(
 pub(super) fn give_call_up(journal: &mut Journal, place: &Workplace<'_>, intent: IntentId) -> Result<(), Error> {
     let task = journal.task();
     let mut cause = "the task was given up".to_owned();
-    if task.started.isolation == Isolation::InPlace
+    if task.started.workplace.isolation == Isolation::InPlace
         && let Some(Decision { seq, at_ms, .. }) = task.decision
     {
         let head = head(task)?;

@@ -16,6 +16,7 @@ use crate::{
         event::EventKind,
         id::IntentId,
         outcome::{End, Outcome},
+        role::OnFailure,
     },
     log::Journal,
 };
@@ -36,7 +37,7 @@ pub(super) fn finish(journal: &mut Journal, place: &Workplace<'_>, outcome: Outc
 
 fn complete(journal: &mut Journal, place: &Workplace<'_>, end: &End, cause: &str) -> Result<(), Error> {
     left_out::name(journal, place)?;
-    if journal.task().started.isolation == Isolation::InPlace
+    if journal.task().started.workplace.isolation == Isolation::InPlace
         && let Some(worktree) = &place.worktree
     {
         uncommittable::move_out(journal, worktree, Which::Made)?;
@@ -48,12 +49,14 @@ fn complete(journal: &mut Journal, place: &Workplace<'_>, end: &End, cause: &str
         }
         End::Failed | End::Capped(_) | End::Dropped => {
             in_place::back(journal, place, end, cause)?;
-            discard::discard(journal, place, end, cause)?;
+            match journal.task().started.role.on_failure {
+                OnFailure::Discard => discard::discard(journal, place, end, cause)?,
+            }
         }
     }
     journal.push(EventKind::TaskEnded { end: end.clone(), cause: cause.to_owned() })?;
     record::done(journal, IntentId::TASK)?;
-    if *end == End::Handback && journal.task().started.isolation == Isolation::Worktree {
+    if *end == End::Handback && journal.task().started.workplace.isolation == Isolation::Worktree {
         clean_up::clean_up(journal, place)?;
     }
     Ok(())

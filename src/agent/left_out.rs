@@ -16,7 +16,7 @@ const NAMED: usize = 20;
 pub(super) fn name(journal: &mut Journal, place: &Workplace<'_>) -> Result<(), Error> {
     let task = journal.task();
     let told = task.left_out.is_some() || task.pending_intents().next().is_some();
-    if told || task.started.isolation != Isolation::Worktree {
+    if told || task.started.workplace.isolation != Isolation::Worktree {
         return Ok(());
     }
     let listed = match &place.worktree {

@@ -33,16 +33,16 @@ pub(super) async fn prepare(
     let started = &task.started;
     let request = SnapshotRequest {
         task: task.id,
-        base: &started.base,
+        base: &started.workplace.base,
         at_ms: task.intents.first().map_or(0, |own| own.at_ms),
-        max_untracked: started.max_untracked,
+        max_untracked: started.files.max_untracked,
     };
-    let snapshot = match started.isolation {
+    let snapshot = match started.workplace.isolation {
         Isolation::Worktree => place.checkout.snapshot(&request)?,
         Isolation::InPlace => place.checkout.start_in_place(&request)?,
     };
     crash::point("prepare.snapshot");
-    let (worktree, switched) = match started.isolation {
+    let (worktree, switched) = match started.workplace.isolation {
         Isolation::Worktree => (make(journal, place, &snapshot.commit)?, None),
         Isolation::InPlace => {
             let switched = in_place::there(journal, place, &snapshot);
@@ -79,7 +79,7 @@ fn make(journal: &mut Journal, place: &Workplace<'_>, at: &CommitId) -> Result<W
     if !error.lasts() {
         return Err(error.into());
     }
-    let path = journal.task().started.worktree.clone();
+    let path = journal.task().started.workplace.worktree.clone();
     let cause = one_line(&format!("no worktree could be made at {path}: {error}"));
     finish::finish(journal, place, Outcome::Ended { end: End::Dropped, cause })?;
     Err(Error::Unmade { path, source: error })

@@ -29,21 +29,25 @@ pub(super) async fn set_up(
 ) -> Result<SetUp, Error> {
     let started = &journal.task().started;
     let mut notices = Vec::new();
-    let mut fresh = started.setup.is_none();
-    if started.isolation == Isolation::Worktree {
+    let mut fresh = started.workplace.setup.is_none();
+    if started.workplace.isolation == Isolation::Worktree {
         notices.extend(worktree.fill_submodules(at)?);
         crash::point("prepare.submodules");
-        let globs = started.copy.iter().map(|glob| PathGlobs::picking(glob)).collect::<Result<Vec<_>, _>>()?;
+        let globs =
+            started.workplace.copy.iter().map(|glob| PathGlobs::picking(glob)).collect::<Result<Vec<_>, _>>()?;
         let copied = worktree.copy_ignored(&globs)?;
         crash::point("prepare.copied");
         fresh &= copied.is_empty();
         if !copied.is_empty() {
             notices.push(format!("copied, and not part of the branch: {}", copied.join(", ")));
         } else if !globs.is_empty() {
-            notices.push(format!("nothing that git ignores matches worktree.copy ({})", started.copy.join(", ")));
+            notices.push(format!(
+                "nothing that git ignores matches worktree.copy ({})",
+                started.workplace.copy.join(", ")
+            ));
         }
     }
-    if let Some(line) = started.setup.clone() {
+    if let Some(line) = started.workplace.setup.clone() {
         worktree.note_persons()?;
         let ran = setup(journal, place.host, outside, &line).await;
         after_command::see_to(journal, worktree, at)?;

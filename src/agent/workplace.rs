@@ -6,8 +6,8 @@ use super::{Error, context::View};
 use crate::{
     domain::{
         checkout::Isolation,
-        event::TaskStarted,
         id::{CallId, CommitId, IntentId, TaskId},
+        started::TaskStarted,
         task::Task,
     },
     ports::host::Host,
@@ -87,10 +87,10 @@ pub fn spec(task: &Task, start: &CommitId) -> WorktreeSpec {
 pub fn names(task: TaskId, started: &TaskStarted, start: &CommitId) -> WorktreeSpec {
     WorktreeSpec {
         task,
-        path: PathBuf::from(&started.worktree),
-        branch: started.branch.clone(),
+        path: PathBuf::from(&started.workplace.worktree),
+        branch: started.workplace.branch.clone(),
         start: start.clone(),
-        isolation: started.isolation,
+        isolation: started.workplace.isolation,
     }
 }
 

@@ -1,6 +1,9 @@
 //! `nisse delegate`: one bounded sub-task, on its own branch, ending in a handback note.
 
-use std::path::{Component, PathBuf};
+use std::{
+    collections::BTreeMap,
+    path::{Component, PathBuf},
+};
 
 use super::{
     Error, leftovers,
@@ -12,8 +15,15 @@ use super::{
     settings::{Fallback, History},
 };
 use crate::{
-    agent::{first_request, roles},
-    domain::{checkout::Isolation, event::TaskStarted, id::TaskId, mask::Mask, model::PinnedModel, role::Role},
+    agent::{first_request, roles, tools},
+    domain::{
+        checkout::Isolation,
+        id::TaskId,
+        mask::Mask,
+        model::PinnedModel,
+        role::{OnSuccess, Role},
+        started::{Assignment, CommandRules, FileLimits, HostName, Models, Sandbox, TaskStarted, Tree, WorkplaceSpec},
+    },
     log::{Journal, Subscriber},
     repo::{self, Checkout},
 };
@@ -96,34 +106,48 @@ pub(super) fn begin(
         }
     };
     let started = TaskStarted {
-        role: Role { fallbacks: settings.delegate.fallback.value == Fallback::Allow, ..roles::delegate() },
+        tree: Tree::root(id),
+        role: Role {
+            fallbacks: settings.delegate.fallback.value == Fallback::Allow,
+            on_success: match settings.branch.history.value {
+                History::Turns => OnSuccess::Keep,
+                History::Squash => OnSuccess::Squash,
+            },
+            ..roles::delegate()
+        },
         wording: opened
             .directory()
             .map_or_else(roles::wording, |directory| roles::wording_from(&mask.apply(&directory))),
-        brief,
-        model,
+        assignment: Assignment::Brief(brief),
+        models: Models { own: model, others: BTreeMap::new() },
         caps,
-        checkout: opened.text_path(checkout.root())?,
-        base,
-        branch,
-        worktree: opened.text_path(&worktree)?,
-        isolation: delegation.isolation,
-        filters: checkout.filters().clone(),
-        copy: settings.copied()?.to_vec(),
-        setup,
+        workplace: WorkplaceSpec {
+            host: HostName::Here,
+            checkout: opened.text_path(checkout.root())?,
+            base,
+            branch,
+            worktree: opened.text_path(&worktree)?,
+            isolation: delegation.isolation,
+            filters: checkout.filters().clone(),
+            copy: settings.copied()?.to_vec(),
+            setup,
+        },
+        commands: CommandRules {
+            time_ms: settings.command_time_ms(),
+            pass_env: settings.commands.pass_env.value.clone(),
+            keep_output: tools::KEEP,
+            sandbox: Sandbox::None,
+        },
+        files: FileLimits { deny: settings.files.denied(), max_untracked: settings.worktree.max_untracked.value },
         checks,
-        command_time_ms: settings.command_time_ms(),
-        deny: settings.files.denied(),
-        max_untracked: settings.worktree.max_untracked.value,
-        pass_env: settings.commands.pass_env.value.clone(),
-        keep_turns: settings.branch.history.value == History::Turns,
     };
-    if started.isolation == Isolation::InPlace {
+    if started.workplace.isolation == Isolation::InPlace {
         opened.for_task(checkout, &started)?.refuse_in_place()?;
     }
-    let TaskStarted { role, wording, model, brief, checks, .. } = &started;
     // as the worktree will be, or nearly
     let workspace = || repo::workspace::describe(checkout.root()).text;
+    let (model, brief) = (started.model(), started.brief());
+    let TaskStarted { role, wording, checks, .. } = &started;
     if let Some(found) = first_request::too_small(role, wording, model, brief, checks, workspace) {
         return Err(Error::Window(found));
     }

@@ -25,7 +25,7 @@ pub async fn drop_task(opened: &Opened, id: TaskId, mut watch: Watch) -> Result<
     let checkout = opened.checkout_of(&task.started)?;
     match task.outcome() {
         Some(outcome @ Outcome::Ended { end: End::Dropped, .. }) if task.pending_intents().next().is_none() => {
-            let mask = secrets::mask(&opened.environment, Some(&checkout), None, &task.started.pass_env);
+            let mask = secrets::mask(&opened.environment, Some(&checkout), None, &task.started.commands.pass_env);
             return TaskResult::new(&task, &outcome, &checkout, &mask);
         }
         Some(outcome @ Outcome::Ended { end: End::Handback | End::Failed | End::Capped(_), .. }) => {
@@ -41,7 +41,7 @@ pub async fn drop_task(opened: &Opened, id: TaskId, mut watch: Watch) -> Result<
         journal.commit()?;
         crash::point("answer.recorded");
     }
-    let mask = secrets::mask(&opened.environment, Some(&checkout), None, &journal.task().started.pass_env);
+    let mask = secrets::mask(&opened.environment, Some(&checkout), None, &journal.task().started.commands.pass_env);
     run(opened, &checkout, None, mask, journal, watch).await
 }
 
@@ -52,6 +52,6 @@ pub(super) async fn carry_out(opened: &Opened, id: TaskId) -> Result<TaskResult,
     let journal = Journal::resume(log, opened.clock(), id, "clean-up", Vec::new())?;
     let (_stopper, stop) = Stopper::new();
     let (live, _shown) = tokio::sync::mpsc::unbounded_channel();
-    let mask = secrets::mask(&opened.environment, Some(&checkout), None, &journal.task().started.pass_env);
+    let mask = secrets::mask(&opened.environment, Some(&checkout), None, &journal.task().started.commands.pass_env);
     run(opened, &checkout, None, mask, journal, Watch { subscribers: Vec::new(), live, stop }).await
 }

@@ -12,7 +12,7 @@ use super::{
     settings::{self, Environment, Flags, Settings, state_dir},
 };
 use crate::{
-    domain::{event::TaskStarted, id::TaskId},
+    domain::{id::TaskId, started::TaskStarted},
     log::{Access, Log},
     ports::clock::Clock,
     repo::{self, Checkout, NeverStaged},
@@ -98,14 +98,14 @@ impl Opened {
     pub fn checkout_of(&self, started: &TaskStarted) -> Result<Checkout, Error> {
         match &self.checkout {
             Some(here) if self.is_here(started)? => Ok(here.clone()),
-            Some(_) | None => self.checkout_at(Path::new(&started.checkout)),
+            Some(_) | None => self.checkout_at(Path::new(&started.workplace.checkout)),
         }
     }
 
     /// The checkout as a task sees it: with the content filters of its beginning, and without what no branch is to hold.
     pub fn for_task(&self, checkout: &Checkout, started: &TaskStarted) -> Result<Checkout, Error> {
-        let rules = NeverStaged::new(&started.deny, self.state_dir(), started.base.commit.as_ref())?;
-        Ok(checkout.clone().with_filters(&started.filters).never_staging(rules))
+        let rules = NeverStaged::new(&started.files.deny, self.state_dir(), started.workplace.base.commit.as_ref())?;
+        Ok(checkout.clone().with_filters(&started.workplace.filters).never_staging(rules))
     }
 
     /// The state directory.
@@ -150,9 +150,9 @@ impl Opened {
 /// Whether a task began in this checkout, which may have been moved since. Where an older nisse began it the repository
 /// bears no mark, but holds its branch.
 pub fn began_in(checkout: &Checkout, started: &TaskStarted) -> Result<bool, Error> {
-    let place = Path::new(&started.checkout);
+    let place = Path::new(&started.workplace.checkout);
     let gone = || checkout.copy_of() != Some(place) && !place.join(".git").exists();
-    Ok(checkout.is_or_was_at(place) || gone() && checkout.branch_exists(&started.branch)?)
+    Ok(checkout.is_or_was_at(place) || gone() && checkout.branch_exists(&started.workplace.branch)?)
 }
 
 /// What git needs of the environment.

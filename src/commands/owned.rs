@@ -4,8 +4,9 @@ use super::Error;
 use crate::{
     agent::workplace,
     domain::{
-        event::{EventKind, TaskStarted},
+        event::EventKind,
         id::{CommitId, TaskId},
+        started::TaskStarted,
     },
     log::Journal,
     repo::{Checkout, WorktreeSpec},

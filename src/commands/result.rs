@@ -151,7 +151,7 @@ impl TaskResult {
             Outcome::Ended { end: End::Capped(cap), .. } => Some(begin_again::command(task, *cap, worked)),
             Outcome::Ended { .. } | Outcome::Paused { .. } => None,
         };
-        let Base { commit, branch, .. } = &started.base;
+        let Base { commit, branch, .. } = &started.workplace.base;
         let usage = task.spend.usage;
         Ok(Self {
             v: 1,
@@ -160,8 +160,8 @@ impl TaskResult {
             outcome: outcome.word(),
             cause: outcome.cause().to_owned(),
             exit: outcome.exit_code(),
-            handback: task.handback.clone(),
-            branch: stands.then(|| started.branch.clone()),
+            handback: task.note.as_ref().map(|note| note.handback().clone()),
+            branch: stands.then(|| started.workplace.branch.clone()),
             discarded_ref: (discard == Some(Status::Settled))
                 .then(|| repo::discarded_ref(task.id))
                 .filter(|name| checkout.has_ref(name).unwrap_or(true)),
@@ -174,8 +174,8 @@ impl TaskResult {
                 None => 0,
             },
             head: task.head.as_ref().map(|head| head.0.clone()),
-            worktree: (stands && task.gave_back().is_none() && Path::new(&started.worktree).exists())
-                .then(|| started.worktree.clone()),
+            worktree: (stands && task.gave_back().is_none() && Path::new(&started.workplace.worktree).exists())
+                .then(|| started.workplace.worktree.clone()),
             artifacts: diff.iter().flat_map(Diff::paths).map(str::to_owned).collect(),
             diffstat: diff.map(|diff| DiffStat {
                 files: diff.files.len(),
@@ -192,9 +192,9 @@ impl TaskResult {
             cost_usd: (!task.spend.cost_unknown).then(|| task.spend.cost.usd()),
             duration_s: Duration::from_millis(task.spent_ms).as_secs_f64(),
             model: Model {
-                alias: started.model.alias.clone(),
-                backing: started.model.backing.clone(),
-                provider: started.model.provider.clone(),
+                alias: started.models.own.alias.clone(),
+                backing: started.models.own.backing.clone(),
+                provider: started.models.own.provider.clone(),
                 answered_by: task.last_turn().and_then(|turn| Some(turn.reply.answered_by.as_ref()?.backing.clone())),
             },
             check: checks(task).into_iter().rfind(|check| check.ran),
@@ -276,7 +276,7 @@ fn notices(task: &Task, outcome: &Outcome, discard: Option<Status>) -> Vec<Strin
     if discard == Some(Status::Pending) {
         notices.push(format!(
             "the branch {} could not be discarded; `nisse resume {:#}` tries again",
-            task.started.branch, task.id
+            task.started.workplace.branch, task.id
         ));
     }
     if matches!(outcome, Outcome::Ended { end: End::Handback, .. })
@@ -284,13 +284,13 @@ fn notices(task: &Task, outcome: &Outcome, discard: Option<Status>) -> Vec<Strin
     {
         notices.push(format!(
             "the worktree {} could not be removed; `nisse resume {:#}` tries again",
-            task.started.worktree, task.id
+            task.started.workplace.worktree, task.id
         ));
     }
     if matches!(outcome, Outcome::Paused { .. }) && task.switched().is_some() && task.gave_back().is_none() {
         notices.push(format!(
             "the checkout is on the task's branch {} until the task ends; `nisse resume {:#}` goes on",
-            task.started.branch, task.id
+            task.started.workplace.branch, task.id
         ));
     }
     if task.gave_back().is_some() {
@@ -314,7 +314,7 @@ fn replies(number: usize) -> String {
 
 /// Where it was not, or not always, the model that the task was begun with.
 fn who_answered(task: &Task) -> Vec<String> {
-    let asked = &task.started.model;
+    let asked = &task.started.models.own;
     let (mut instead, mut own) = (Vec::<String>::new(), Vec::<&str>::new());
     for who in task.turns.iter().filter_map(|turn| turn.reply.answered_by.as_ref()) {
         let told = format!("{} ({})", who.alias, who.backing);

@@ -66,7 +66,12 @@ pub fn notice(opened: &Opened, id: TaskId) -> Result<Option<Notice>, Error> {
         return Ok(None);
     }
     let found = standing(&task);
-    Ok(Some(Notice { task: id, branch: task.started.branch.clone(), brief: task.started.brief.clone(), found }))
+    Ok(Some(Notice {
+        task: id,
+        branch: task.started.workplace.branch.clone(),
+        brief: task.started.brief().to_owned(),
+        found,
+    }))
 }
 
 /// What is told of a task before it goes on.
@@ -135,7 +140,7 @@ pub async fn resume(
         return Err(Error::NoQuestion { task: id });
     }
     if let Some(outcome) = task.outcome().filter(|_| !is_pending(&task)) {
-        let mask = secrets::mask(&opened.environment, Some(&checkout), None, &task.started.pass_env);
+        let mask = secrets::mask(&opened.environment, Some(&checkout), None, &task.started.commands.pass_env);
         return TaskResult::new(&task, &outcome, &checkout, &mask);
     }
     let proxy = proxy::connect(&opened.settings, &opened.environment)?;
@@ -156,7 +161,7 @@ pub async fn resume(
         journal.commit()?;
         crash::point("answer.recorded");
     }
-    let passed = &journal.task().started.pass_env;
+    let passed = &journal.task().started.commands.pass_env;
     let mask = secrets::mask(&opened.environment, Some(&checkout), Some(proxy.token()), passed);
     match run(opened, &checkout, Some(&proxy), mask, journal, watch).await {
         Err(error) => Err(proxy::with_offers(&proxy, error).await),

@@ -48,8 +48,8 @@ pub async fn run(
     })?;
     let checkout = &owned(opened.for_task(checkout, &journal.task().started)?, &mut journal)?;
     let started = &journal.task().started;
-    let root = match started.isolation {
-        Isolation::Worktree => Path::new(&started.worktree),
+    let root = match started.workplace.isolation {
+        Isolation::Worktree => Path::new(&started.workplace.worktree),
         // wherever it was when the task began
         Isolation::InPlace => checkout.root(),
     };

@@ -17,7 +17,8 @@ pub fn pack(opened: &Opened, id: TaskId, begun: &dyn Fn(u64)) -> Result<Option<P
     }
     let started = &task.started;
     let checkout = opened.checkout_of(started)?;
-    let Some(loose) = checkout.worth_packing(id, &started.branch, started.base.commit.as_ref())? else {
+    let Some(loose) = checkout.worth_packing(id, &started.workplace.branch, started.workplace.base.commit.as_ref())?
+    else {
         return Ok(None);
     };
     begun(loose.bytes);

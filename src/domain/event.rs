@@ -4,19 +4,17 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    caps::{Cap, Caps},
-    checkout::{Base, Isolation},
-    filters::Filters,
+    caps::Cap,
     gate,
     id::{CallId, CommitId, Hash, IntentId, TaskId},
     intent::IntentKind,
     message::Reply,
-    model::{PinnedModel, Route, Usage},
-    outcome::{End, Handback, Pause},
+    model::{Route, Usage},
+    note::Note,
+    outcome::{End, Pause},
     repository::RepositoryChange,
-    role::Role,
+    started::TaskStarted,
     upstream::Trouble,
-    wording::Wording,
 };
 
 /// An event with its place in its task's log.
@@ -147,7 +145,7 @@ pub enum EventKind {
         /// The ending call.
         call: CallId,
         /// The note.
-        handback: Handback,
+        note: Note,
     },
     /// A check command ran.
     CheckRan {
@@ -230,49 +228,6 @@ pub enum EventKind {
         /// Why, in one line.
         cause: String,
     },
-}
-
-/// The content of a task's first event.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
-pub struct TaskStarted {
-    /// The role, as a value.
-    pub role: Role,
-    /// The words that its requests are rendered with.
-    pub wording: Wording,
-    /// What is to be done.
-    pub brief: String,
-    /// The model, pinned.
-    pub model: PinnedModel,
-    /// The caps.
-    pub caps: Caps,
-    /// The caller's checkout, an absolute path.
-    pub checkout: String,
-    /// Where it starts from.
-    pub base: Base,
-    /// The task's branch.
-    pub branch: String,
-    /// The task's worktree, an absolute path.
-    pub worktree: String,
-    /// How it stands apart from the checkout.
-    pub isolation: Isolation,
-    /// The content filters that were configured; no other runs.
-    pub filters: Filters,
-    /// Globs of ignored files that are copied into the worktree.
-    pub copy: Vec<String>,
-    /// A command that makes the worktree fit for work.
-    pub setup: Option<String>,
-    /// Command lines that must all exit 0 for success.
-    pub checks: Vec<String>,
-    /// A command's time limit, in milliseconds.
-    pub command_time_ms: u64,
-    /// Globs of paths that no file tool touches.
-    pub deny: Vec<String>,
-    /// Untracked files over this many bytes are not carried over.
-    pub max_untracked: u64,
-    /// Further environment variables that commands see.
-    pub pass_env: Vec<String>,
-    /// The branch keeps its commit per call instead of one commit.
-    pub keep_turns: bool,
 }
 
 /// How a call went.

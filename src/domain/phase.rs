@@ -8,6 +8,7 @@ use super::{
     gate::Answer,
     id::{CallId, IntentId},
     intent::{self, Intent, IntentKind, Move, Way},
+    note::Note,
     outcome::End,
     task::Task,
 };
@@ -109,7 +110,7 @@ pub fn is_legal(task: &Task, kind: &EventKind) -> Result<(), String> {
             if let Some(open) = task.pending_intents().find(|intent| !intent.kind.outlives_completion()) {
                 return Err(format!("intent {} is pending", open.id));
             }
-            match (end, task.handback.as_ref().is_some_and(|note| note.succeeded)) {
+            match (end, task.note.as_ref().is_some_and(Note::claims_success)) {
                 (End::Handback, false) => Err("no handback was accepted".to_owned()),
                 (End::Handback, true) | (End::Failed | End::Capped(_) | End::Dropped, _) => Ok(()),
             }
@@ -175,7 +176,7 @@ fn may_open(task: &Task, phase: Phase, id: IntentId, kind: &IntentKind) -> Resul
         IntentKind::CleanUp => in_phase(phase, Phase::Ended),
         IntentKind::CheckoutSwitch { way, .. } => {
             no_pending_intent(task)?;
-            if task.started.isolation != Isolation::InPlace {
+            if task.started.workplace.isolation != Isolation::InPlace {
                 return Err("the checkout of a task with a worktree of its own is left alone".to_owned());
             }
             in_phase(phase, if *way == Way::There { Phase::Preparing } else { Phase::Idle })

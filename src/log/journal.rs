@@ -12,8 +12,9 @@ use super::{
 };
 use crate::{
     domain::{
-        event::{Event, EventKind, TaskStarted},
+        event::{Event, EventKind},
         id::TaskId,
+        started::TaskStarted,
         task::Task,
     },
     ports::clock::Clock,

@@ -232,7 +232,7 @@ fn whatever_a_model_sends_the_loop_keeps_its_promises_and_can_be_cut_anywhere() 
         world.reset(None);
         let mut started = world.started(8);
         started.caps.tokens = if seed % 5 == 0 { 12_000 } else { 1 << 40 };
-        started.model.tool_choice = seed % 2 == 0;
+        started.models.own.tool_choice = seed % 2 == 0;
         let journal = Journal::begin(world.log(&format!("whole{seed}")), CLOCK, TASK, started, Vec::new()).unwrap();
         let whole = world.enter_with(journal, move |request| answer(seed, request));
         seen(&whole.1, &mut coverage);

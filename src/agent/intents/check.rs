@@ -29,7 +29,7 @@ pub(in super::super) async fn check(
     id: &CallId,
 ) -> Result<(), Error> {
     let task = journal.task();
-    let claims = task.last_turn().and_then(|turn| turn.ending.as_ref()).is_some_and(|(_, note)| note.succeeded);
+    let claims = task.last_turn().and_then(|turn| turn.ending.as_ref()).is_some_and(|(_, note)| note.claims_success());
     if !claims {
         return record::answer(
             journal,
@@ -54,7 +54,7 @@ pub(in super::super) async fn check(
     let intent = record::open(journal, IntentKind::Check { call: id.clone() })?;
     // the checks are to see what the branch holds
     uncommittable::move_out(journal, place.worktree()?, Which::Made)?;
-    if journal.task().started.isolation == Isolation::Worktree {
+    if journal.task().started.workplace.isolation == Isolation::Worktree {
         place.worktree()?.remove_empty_directories()?;
     }
     journal.commit()?;

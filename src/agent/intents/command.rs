@@ -44,7 +44,7 @@ pub(in super::super) async fn run(
     if record::found_changed(journal, found)? {
         return Ok(());
     }
-    let to_run = asked.on_host(command::limit(journal), &journal.task().started.pass_env);
+    let to_run = asked.on_host(command::limit(journal), &journal.task().started.commands);
     place.worktree()?.note_persons_durably()?;
     let before = place.worktree()?.uncommittable_as_looked()?;
     let intent = record::open(journal, IntentKind::Command { call: id.clone(), command: to_run.line.clone() })?;

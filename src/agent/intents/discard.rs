@@ -54,7 +54,7 @@ pub(in super::super) fn discard(
 /// Given up, it leaves nothing under its names, also where it never stood. What cannot be removed changes no outcome.
 fn clear_unready(journal: &mut Journal, place: &Workplace<'_>) -> Result<(), Error> {
     in_place::take_back(journal, place)?;
-    let base = journal.task().started.base.commit.clone();
+    let base = journal.task().started.workplace.base.commit.clone();
     // without a base there is no commit to name the start; the branch is known by its name and its snapshot
     let start = base.clone().unwrap_or_else(|| CommitId(String::new()));
     let removed = place.branch(journal.task(), &start).and_then(|own| Ok(own.remove_unready(base.as_ref())?));
@@ -70,7 +70,8 @@ fn clear_unready(journal: &mut Journal, place: &Workplace<'_>) -> Result<(), Err
 /// cannot be looked at changes no outcome.
 fn keep_what_no_call_made(journal: &mut Journal, place: &Workplace<'_>) -> Result<(), Error> {
     let task = journal.task();
-    let Some(worktree) = place.worktree.as_ref().filter(|_| task.started.isolation == Isolation::Worktree) else {
+    let Some(worktree) = place.worktree.as_ref().filter(|_| task.started.workplace.isolation == Isolation::Worktree)
+    else {
         return Ok(());
     };
     let (head, at_ms) = (head(task)?, journal.clock().civil_ms());
@@ -86,8 +87,11 @@ fn keep_what_no_call_made(journal: &mut Journal, place: &Workplace<'_>) -> Resul
 /// worktree goes aside as it is.
 fn keep_files_without_commits(journal: &mut Journal, place: &Workplace<'_>) -> Result<(), Error> {
     let task = journal.task();
-    let path = Path::new(&task.started.worktree);
-    if task.started.isolation != Isolation::Worktree || place.checkout.has_commit(&head(task)?)? || !path.is_dir() {
+    let path = Path::new(&task.started.workplace.worktree);
+    if task.started.workplace.isolation != Isolation::Worktree
+        || place.checkout.has_commit(&head(task)?)?
+        || !path.is_dir()
+    {
         return Ok(());
     }
     let place = journal.kept_dir().join(task.seq.to_string());
@@ -104,7 +108,7 @@ fn keep_all(journal: &Journal, place: &Workplace<'_>) -> Result<CommitId, Error>
     let head = head(task)?;
     let tip = place.branch(task, &head)?.beyond(&head)?.unwrap_or(head);
     // in place, giving back kept it; a worktree that cannot be opened is nothing to keep: not the task's, or gone
-    if task.started.isolation == Isolation::Worktree
+    if task.started.workplace.isolation == Isolation::Worktree
         && let Ok(Some(worktree)) = Worktree::open(place.checkout, &spec(task, &tip))
         && let Some(decision) = task.decision
     {

@@ -43,7 +43,7 @@ pub(in super::super) fn take_back(journal: &mut Journal, place: &Workplace<'_>) 
         let cleared = set_up::clear_up(journal.task(), journal.clock().civil_ms(), &here, &snapshot)?;
         record::notice(journal, cleared)?;
     }
-    let given = branch.undo_switch(&journal.task().started.base, &snapshot)?;
+    let given = branch.undo_switch(&journal.task().started.workplace.base, &snapshot)?;
     tell(journal, given)?;
     record::abandoned(journal, id, "the checkout was given back")?;
     journal.commit()?;
@@ -58,7 +58,7 @@ pub(in super::super) fn back(
     cause: &str,
 ) -> Result<(), Error> {
     let task = journal.task();
-    if task.started.isolation != Isolation::InPlace || task.gave_back().is_some() || task.ready.is_none() {
+    if task.started.workplace.isolation != Isolation::InPlace || task.gave_back().is_some() || task.ready.is_none() {
         return Ok(());
     }
     let Some((_, snapshot)) = last(task) else {
@@ -97,7 +97,7 @@ fn give_back(journal: &mut Journal, place: &Workplace<'_>, snapshot: &CommitId) 
     keep_unfinished(journal, place, snapshot)?;
     let task = journal.task();
     let (tip, at_ms) = (head(task)?, journal.clock().civil_ms());
-    let given = place.branch(task, &tip)?.switch_back(&task.started.base, &tip, at_ms)?;
+    let given = place.branch(task, &tip)?.switch_back(&task.started.workplace.base, &tip, at_ms)?;
     tell(journal, given)
 }
 
@@ -105,7 +105,7 @@ fn give_back(journal: &mut Journal, place: &Workplace<'_>, snapshot: &CommitId) 
 fn keep_unfinished(journal: &mut Journal, place: &Workplace<'_>, snapshot: &CommitId) -> Result<(), Error> {
     let task = journal.task();
     let branch = place.branch(task, snapshot)?;
-    let Some(kept) = branch.keep_unfinished(&task.started.base, snapshot)? else { return Ok(()) };
+    let Some(kept) = branch.keep_unfinished(&task.started.workplace.base, snapshot)? else { return Ok(()) };
     if task.ready.is_none() && !task.given_up() {
         let why = format!(
             "the task was begun by an older nisse, in a checkout with unfinished work; `nisse drop {:#}` ends it",

@@ -10,6 +10,7 @@ use crate::{
     domain::{
         id::{CommitId, IntentId},
         intent::{IntentKind, Status},
+        role::OnSuccess,
     },
     log::{Journal, crash},
 };
@@ -21,10 +22,10 @@ pub(in super::super) fn squash(journal: &mut Journal, place: &Workplace<'_>) -> 
         .intents
         .iter()
         .any(|intent| matches!(intent.kind, IntentKind::Squash { .. }) && intent.status == Status::Settled);
-    let (Some(ready), Some(note)) = (&task.ready, &task.handback) else {
+    let (Some(ready), Some(note)) = (&task.ready, &task.note) else {
         return Err(Error::Bug("a handback was to be settled that was not accepted"));
     };
-    if squashed || task.started.keep_turns {
+    if squashed || task.started.role.on_success == OnSuccess::Keep {
         return Ok(());
     }
     let worktree = place.worktree()?;
@@ -32,7 +33,7 @@ pub(in super::super) fn squash(journal: &mut Journal, place: &Workplace<'_>) -> 
     let to = worktree.squash_commit(
         &ready.snapshot,
         &from,
-        &commit_message::of_handback(task, note),
+        &commit_message::of_note(task, note),
         journal.clock().civil_ms(),
     )?;
     crash::point("squash.commit");

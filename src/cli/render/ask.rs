@@ -24,7 +24,7 @@ pub fn can_ask() -> bool {
 pub fn which(tasks: &[Task]) -> Option<TaskId> {
     let line = |task: &Task| {
         let outcome = task.outcome().map_or("cut off", |outcome| outcome.word());
-        format!("{}  {outcome:<11}  {}", task.id.short(), plain(&first_line(&task.started.brief, 45)))
+        format!("{}  {outcome:<11}  {}", task.id.short(), plain(&first_line(task.started.brief(), 45)))
     };
     let items: Vec<String> = tasks.iter().map(line).collect();
     tasks.get(choice("Which task goes on", &items, 0)?).map(|task| task.id)

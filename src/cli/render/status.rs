@@ -87,7 +87,7 @@ impl Status {
         let last = task.last_turn().map_or(0, |turn| turn.number);
         let left_ms = task.started.caps.time_ms.saturating_sub(event.spent_ms);
         self.facts = Some(Facts {
-            alias: plain(&task.started.model.alias),
+            alias: plain(&task.started.models.own.alias),
             turn: task.request.map_or(last, |request| request.turn),
             turns: task.started.caps.turns,
             spent: spent(task, short),
@@ -100,13 +100,13 @@ impl Status {
         }
         match &event.kind {
             EventKind::TaskStarted(_) => {
-                let setup = task.started.setup.as_ref();
+                let setup = task.started.workplace.setup.as_ref();
                 let setup = setup
                     .map_or_else(String::new, |line| format!(", then {}", first_line(&command_line::shown(line), 80)));
                 self.does(&format!("making the worktree{setup}"), now);
             }
             EventKind::SpanStarted { .. } => self.does("looking at what is there", now),
-            EventKind::RequestSent { .. } => self.does(&format!("waiting for {}", task.started.model.alias), now),
+            EventKind::RequestSent { .. } => self.does(&format!("waiting for {}", task.started.models.own.alias), now),
             EventKind::RequestEnded { retry_in_ms: Some(_), .. } => self.does("waiting to ask again", now),
             EventKind::IntentOpened { kind, .. } => match kind {
                 IntentKind::Command { command, .. } => {

@@ -5,6 +5,7 @@ use nisse::domain::{
     gate::Answer,
     id::{CallId, IntentId},
     intent::{IntentKind, Status, Way},
+    note::Note,
     outcome::End,
     task::Task,
 };
@@ -76,7 +77,7 @@ pub(super) fn is_as_the_design_says(task: &Task, kind: &EventKind) {
             assert!(task.ready.is_some() || *end == End::Dropped, "only what is given up ends before it stands");
             assert!(open.is_none() && task.request.is_none() && task.paused.is_none());
             assert!(pending.iter().all(|intent| matches!(intent.kind, IntentKind::Discard { .. })));
-            assert!(*end != End::Handback || task.handback.as_ref().is_some_and(|note| note.succeeded));
+            assert!(*end != End::Handback || task.note.as_ref().is_some_and(Note::claims_success));
         }
         EventKind::GateAnswered { answer } => {
             assert!(task.ended.is_none() && task.paused.is_none() && task.request.is_none());
