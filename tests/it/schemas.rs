@@ -182,7 +182,14 @@ fn holds(root: &Value, schema: &Value, value: &Value) -> Result<(), String> {
     let fail = |what: &str| Err(format!("{what}: {value} is not {schema}"));
     for (keyword, said) in keywords {
         match keyword.as_str() {
-            "additionalProperties" => assert_eq!(said, &json!(false)),
+            "additionalProperties" if *said == json!(false) => {}
+            // a map: its names are any, its values are of one kind
+            "additionalProperties" => {
+                assert!(schema.get("properties").is_none());
+                for member in value.as_object().into_iter().flatten().map(|(_, member)| member) {
+                    holds(root, said, member)?;
+                }
+            }
             "$ref" => {
                 let path = said.as_str().unwrap().strip_prefix('#').unwrap();
                 holds(root, root.pointer(path).unwrap_or_else(|| panic!("nothing at {path}")), value)?;
