@@ -9,6 +9,7 @@
 use std::{error::Error, path::Path};
 
 use nisse::{
+    adapters::host::RunningCommands,
     agent::outside::Stopper,
     commands::{
         delegate::{Delegation, delegate},
@@ -40,7 +41,11 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let (_stopper, stop) = Stopper::new();
 
     let delegation = Delegation { brief, branch: None, base: None, isolation: Isolation::Worktree };
-    let work = delegate(&opened, &delegation, Watch { subscribers: vec![Box::new(watcher)], live, stop });
+    let work = delegate(
+        &opened,
+        &delegation,
+        Watch { subscribers: vec![Box::new(watcher)], live, stop, commands: RunningCommands::default() },
+    );
     let print = async {
         let mut out = tokio::io::stdout();
         while let Some(line) = said.recv().await {

@@ -164,6 +164,7 @@ fn kind(error: &commands::Error) -> (&'static str, u8) {
         | commands::Error::Write { .. }
         | commands::Error::Unwritten { .. }
         | commands::Error::Signals { .. }
+        | commands::Error::NoThread { .. }
         | commands::Error::Listen { .. } => ("environment", ENVIRONMENT),
         commands::Error::Forgotten { .. } => ("log_incomplete", ENVIRONMENT),
         commands::Error::Cut { source, .. } | commands::Error::Unmade { source, .. } => agent_kind(source),
@@ -318,6 +319,7 @@ fn causes(error: &commands::Error) -> Vec<String> {
         | commands::Error::NoQuestion { .. }
         | commands::Error::ChangedSinceAsked { .. }
         | commands::Error::Signals { .. }
+        | commands::Error::NoThread { .. }
         | commands::Error::Listen { .. }
         | commands::Error::Bug(_) => Vec::new(),
     };

@@ -76,7 +76,7 @@ pub fn advice(error: &Error) -> Option<String> {
             Some(format!("look at them; the same answer again is about these too: nisse resume {task:#}"))
         }
         Error::NoQuestion { task } => Some(format!("leave the answer out: nisse resume {task:#}")),
-        Error::Signals { .. } | Error::Listen { .. } => None,
+        Error::Signals { .. } | Error::NoThread { .. } | Error::Listen { .. } => None,
         Error::Bug(_) => Some("please report this".to_owned()),
     }
 }

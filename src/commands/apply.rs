@@ -117,12 +117,6 @@ pub fn apply(opened: &Opened, id: TaskId, wish: Wish) -> Result<Applied, Error> 
     }
 }
 
-/// Ends the git that makes a commit of the person's at this moment; false if none does.
-#[must_use]
-pub fn end_commit() -> bool {
-    repo::end_git()
-}
-
 fn told(task: &Task, checkout: &Checkout, report: Report) -> Result<Applied, Error> {
     let files = match (&task.ready, &task.head) {
         (Some(ready), Some(head)) => checkout.diff(&ready.snapshot, head)?.files,

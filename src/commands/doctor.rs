@@ -275,6 +275,7 @@ async fn connect(settings: &Settings, environment: &Environment, root: Option<&P
                 | Error::NoQuestion { .. }
                 | Error::ChangedSinceAsked { .. }
                 | Error::Signals { .. }
+                | Error::NoThread { .. }
                 | Error::Listen { .. }
                 | Error::Bug(_) => Verdict::BadConfiguration,
             };

@@ -8,6 +8,7 @@ use super::{
     secrets,
 };
 use crate::{
+    adapters::host::RunningCommands,
     agent::outside::Stopper,
     domain::{
         event::EventKind,
@@ -53,5 +54,13 @@ pub(super) async fn carry_out(opened: &Opened, id: TaskId) -> Result<TaskResult,
     let (_stopper, stop) = Stopper::new();
     let (live, _shown) = tokio::sync::mpsc::unbounded_channel();
     let mask = secrets::mask(&opened.environment, Some(&checkout), None, &journal.task().started.commands.pass_env);
-    run(opened, &checkout, None, mask, journal, Watch { subscribers: Vec::new(), live, stop }).await
+    run(
+        opened,
+        &checkout,
+        None,
+        mask,
+        journal,
+        Watch { subscribers: Vec::new(), live, stop, commands: RunningCommands::default() },
+    )
+    .await
 }

@@ -221,6 +221,12 @@ pub enum Error {
         /// What it said.
         source: std::io::Error,
     },
+    /// The system gives no thread to work on.
+    #[error("cannot start a thread to work on the task: {source}")]
+    NoThread {
+        /// What it said.
+        source: std::io::Error,
+    },
     /// The demo's own server.
     #[error("cannot listen on 127.0.0.1: {source}")]
     Listen {

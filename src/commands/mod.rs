@@ -24,5 +24,6 @@ pub mod secrets;
 pub mod settings;
 pub mod tidy;
 pub mod trust;
+pub mod worker;
 
 pub use self::{advice::advice, error::Error};

@@ -1,8 +1,8 @@
 //! A command's surroundings. Everything is opened when it is first needed, and nothing before.
 
 use std::{
-    cell::Cell,
     path::{Path, PathBuf},
+    sync::{Mutex, PoisonError},
 };
 
 use uuid::Uuid;
@@ -15,7 +15,7 @@ use crate::{
     domain::{id::TaskId, started::TaskStarted},
     log::{Access, Log},
     ports::clock::Clock,
-    repo::{self, Checkout, NeverStaged},
+    repo::{self, Checkout, EndableGit, NeverStaged},
 };
 
 /// A command's surroundings: its settings, its environment, and the checkout if there is one.
@@ -27,7 +27,8 @@ pub struct Opened {
     path: PathBuf,
     checkout: Option<Checkout>,
     clock: Clock,
-    next_id: Cell<Option<u64>>,
+    git: EndableGit,
+    next_id: Mutex<Option<u64>>,
 }
 
 impl Opened {
@@ -54,14 +55,22 @@ impl Opened {
     }
 
     fn with(environment: Environment, settings: Settings, path: &Path, checkout: Option<Checkout>) -> Self {
+        let git = EndableGit::default();
         Self {
-            next_id: Cell::new(settings.pins.first_id),
+            next_id: Mutex::new(settings.pins.first_id),
             clock: settings.pins.clock(),
             settings,
             environment,
             path: path.to_owned(),
-            checkout,
+            checkout: checkout.map(|checkout| checkout.endable_by(&git)),
+            git,
         }
+    }
+
+    /// The git of this command that may be ended, when it runs.
+    #[must_use]
+    pub fn git(&self) -> &EndableGit {
+        &self.git
     }
 
     /// The checkout, or why there is none.
@@ -86,7 +95,7 @@ impl Opened {
 
     /// The checkout that a task was begun in.
     pub fn checkout_at(&self, path: &Path) -> Result<Checkout, Error> {
-        Ok(Checkout::open(path, &for_git(&self.environment))?)
+        Ok(Checkout::open(path, &for_git(&self.environment))?.endable_by(&self.git))
     }
 
     /// Whether a task began in the checkout that a command stands in.
@@ -135,8 +144,9 @@ impl Opened {
     /// An id for a new task; counted up from the pinned one in tests.
     #[must_use]
     pub fn new_task_id(&self) -> TaskId {
-        let Some(number) = self.next_id.get() else { return TaskId(Uuid::now_v7()) };
-        self.next_id.set(Some(number + 1));
+        let mut next = self.next_id.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(number) = *next else { return TaskId(Uuid::now_v7()) };
+        *next = Some(number + 1);
         // the version and variant of a UUID 7, the rest zero
         TaskId(Uuid::from_u128(0x7000 << 64 | 0x8000 << 48 | u128::from(number)))
     }

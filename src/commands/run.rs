@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::{Error, open::Opened, owned::owned, result::TaskResult};
 use crate::{
-    adapters::host::{self, Local},
+    adapters::host::{Local, RunningCommands},
     agent::{
         self,
         outside::{Live, Outside, Stop},
@@ -25,11 +25,8 @@ pub struct Watch {
     pub live: Live,
     /// The person's wish to stop.
     pub stop: Stop,
-}
-
-/// Kills what the model's commands run, for a process that ends in the middle of its work.
-pub fn kill_commands() {
-    host::kill_all();
+    /// The commands that run, for an end at once.
+    pub commands: RunningCommands,
 }
 
 /// Works the task until it ends or rests, and says what it came to. Whoever only ends a task needs no model.
@@ -53,7 +50,10 @@ pub async fn run(
         // wherever it was when the task began
         Isolation::InPlace => checkout.root(),
     };
-    let host = Local::new(root, opened.environment.variables()).beside(checkout.same_second()).masking(&mask);
+    let host = Local::new(root, opened.environment.variables())
+        .beside(checkout.same_second())
+        .masking(&mask)
+        .counting(&watch.commands);
     let outside = Outside { llm, mask, stop: watch.stop, live: watch.live };
     let mut place = Workplace::new(&host, checkout);
     let task = journal.task().id;

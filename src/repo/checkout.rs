@@ -19,6 +19,7 @@ use super::{
     locks::in_the_way,
     mark::Past,
     never_staged::NeverStaged,
+    process::EndableGit,
     store::{Head, KeptIndex, Library, Program, Store},
     take_in::operation,
 };
@@ -104,6 +105,12 @@ impl Checkout {
     #[must_use]
     pub fn holding(self, task: TaskId, lock: Weak<File>) -> Self {
         Self { git: self.git.holding(task, lock), ..self }
+    }
+
+    /// The same checkout, whose git processes that may be ended are known there.
+    #[must_use]
+    pub fn endable_by(self, endable: &EndableGit) -> Self {
+        Self { git: self.git.endable_by(endable.clone()), ..self }
     }
 
     /// The same checkout with everything done by the git program, as where the library would be wrong.

@@ -18,7 +18,7 @@ use super::{
     environment::PATH,
     locks::{in_the_way, named_in},
     own_index,
-    process::{exchange, set_apart},
+    process::{EndableGit, exchange, set_apart},
     worktree::{is_lock_of, read_line},
 };
 use crate::domain::{filters::Filters, id::TaskId};
@@ -67,6 +67,8 @@ pub(super) struct Git {
     owner: Option<TaskId>,
     /// The working tree as it was opened: what its path leads to may be another one by now.
     directory: Option<Arc<OwnedFd>>,
+    /// Where a call is known that may be ended.
+    endable: EndableGit,
 }
 
 impl Git {
@@ -80,7 +82,13 @@ impl Git {
             lock: Weak::new(),
             owner: None,
             directory: None,
+            endable: EndableGit::default(),
         }
+    }
+
+    /// The same, whose calls that may be ended are known there.
+    pub(super) fn endable_by(&self, endable: EndableGit) -> Self {
+        Self { endable, ..self.clone() }
     }
 
     /// The same for the repository at `git_dir` and the working tree `work_tree`.
@@ -344,7 +352,7 @@ impl Call<'_> {
             }
         };
         let input = self.input.clone();
-        let ended = exchange(child, input, self.limit, self.endable)
+        let ended = exchange(child, input, self.limit, self.endable.then_some(&self.git.endable))
             .map_err(|source| Error::Io { what: format!("wait for git {action}"), source })?;
         match ended.status {
             Some(status) => Ok((status, ended.stdout, ended.stderr)),

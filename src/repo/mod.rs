@@ -91,7 +91,7 @@ pub use locks::ForeignLock;
 pub use looked_at::PlanFiles;
 pub use never_staged::NeverStaged;
 pub use pack::{KeptRefs, Loose, Packed};
-pub use process::end_git;
+pub use process::EndableGit;
 pub use roll_back::found_ref;
 pub use same_second::SameSecond;
 pub use snapshot::{Snapshot, SnapshotRequest};

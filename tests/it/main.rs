@@ -41,6 +41,7 @@ mod links_above;
 mod locks;
 mod logs;
 mod loop_walk;
+mod many_tasks;
 mod moved;
 mod no_worktree;
 mod output;

@@ -12,7 +12,7 @@ use std::{
     collections::BTreeSet,
     io,
     sync::{
-        Mutex, PoisonError,
+        Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU64, Ordering},
     },
     thread,
@@ -30,19 +30,37 @@ const GLANCE: Duration = Duration::from_millis(10);
 /// The variable that marks a command's processes.
 const MARK: &str = "NISSE_COMMAND";
 
-/// The shells that are running.
+/// The shells that are running, of all tasks: what is a child of this process and none of these is an orphan.
 static SHELLS: Mutex<BTreeSet<i32>> = Mutex::new(BTreeSet::new());
-/// The commands that are running, for an end at once.
-static RUNNING: Mutex<Vec<Descendants>> = Mutex::new(Vec::new());
 /// Numbers the marks of this process.
 static MARKS: AtomicU64 = AtomicU64::new(0);
 
-/// Kills the processes of all commands that are running, without a word and without waiting: for a process that ends at
-/// once itself.
-pub fn kill_all() {
-    let running = RUNNING.lock().unwrap_or_else(PoisonError::into_inner).clone();
-    for descendants in running {
-        descendants.signal(Signal::KILL);
+/// The commands that run for one who watches.
+#[derive(Clone, Default, Debug)]
+pub struct RunningCommands(Arc<Mutex<Vec<Descendants>>>);
+
+impl RunningCommands {
+    /// Kills their processes, without a word and without waiting: for a process that ends at once itself.
+    pub fn kill(&self) {
+        let running = self.list().clone();
+        for descendants in running {
+            descendants.signal(Signal::KILL);
+        }
+    }
+
+    /// Counts one in.
+    pub(super) fn add(&self, descendants: &Descendants) {
+        self.list().push(descendants.clone());
+    }
+
+    /// One whose shell is collected: its process id means nothing any more.
+    pub(super) fn remove(&self, descendants: &Descendants) {
+        self.list().retain(|other| other.shell != descendants.shell);
+        descendants.forget();
+    }
+
+    fn list(&self) -> MutexGuard<'_, Vec<Descendants>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -84,7 +102,6 @@ impl Descendants {
             mark,
             started: since,
         };
-        RUNNING.lock().unwrap_or_else(PoisonError::into_inner).push(descendants.clone());
         Ok((started, descendants))
     }
 
@@ -155,9 +172,8 @@ impl Descendants {
         }
     }
 
-    /// The shell is collected: its process id means nothing any more.
-    pub(super) fn forget(&self) {
-        RUNNING.lock().unwrap_or_else(PoisonError::into_inner).retain(|other| other.shell != self.shell);
+    /// Its shell is no longer one that runs.
+    fn forget(&self) {
         SHELLS.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.shell);
     }
 
