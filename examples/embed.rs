@@ -17,7 +17,7 @@ use nisse::{
         run::Watch,
         settings::{Environment, Flags},
     },
-    domain::{checkout::Isolation, event::EventKind, phase},
+    domain::{checkout::Isolation, event::EventKind},
 };
 
 #[tokio::main]
@@ -32,8 +32,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
             EventKind::ToolResult(result) => result.content.lines().next().unwrap_or_default().to_owned(),
             _ => String::new(),
         };
-        let _ =
-            say.send(format!("{:>3} {:<16} {} turns {more}", event.seq, phase::name(&event.kind), task.spend.turns));
+        let _ = say.send(format!("{:>3} {:<16} {} turns {more}", event.seq, event.kind.name(), task.spend.turns));
     };
     // streamed text as it comes; nothing of it is recorded
     let (live, _text) = tokio::sync::mpsc::unbounded_channel();

@@ -5,7 +5,7 @@ use super::{
     workplace::{Workplace, standing},
 };
 use crate::{
-    domain::{checkout::Isolation, event::EventKind, outcome::one_line},
+    domain::{checkout::Isolation, event::EventKind, line::one_line},
     log::Journal,
 };
 

@@ -13,14 +13,14 @@ use clap::{
 };
 use clap_complete::ArgValueCandidates;
 
-use super::{completions, manual};
+use super::{candidates, manual};
 use crate::{
     commands::{
         apply::Wish,
         brief::Origin,
         settings::{Flags, units},
     },
-    domain::{apply::Manner, caps::Money, checkout::Isolation, gate::Answer, role::RoleName},
+    domain::{checkout::Isolation, gate::Answer, intent::Manner, money::Money, role::RoleName},
 };
 
 /// The command line, parsed.
@@ -202,7 +202,7 @@ pub struct Delegate {
     #[arg(long, value_name = "WHERE", value_parser = isolation(), hide_possible_values = true)]
     pub isolation: Option<Isolation>,
     /// Ask this model [roles.delegate]
-    #[arg(long, value_name = "ALIAS", value_parser = not_blank, add = ArgValueCandidates::new(completions::aliases))]
+    #[arg(long, value_name = "ALIAS", value_parser = not_blank, add = ArgValueCandidates::new(candidates::aliases))]
     model: Option<String>,
     /// Limit the number of replies [delegate.max_turns: 30]
     #[arg(long, value_name = "N", value_parser = units::small_count)]
@@ -222,7 +222,7 @@ pub struct Delegate {
 #[derive(clap::Args, Clone, Debug)]
 pub struct Resume {
     /// The task's id, or a unique part of its beginning
-    #[arg(value_parser = not_blank, add = ArgValueCandidates::new(completions::pending))]
+    #[arg(value_parser = not_blank, add = ArgValueCandidates::new(candidates::pending))]
     pub task: Option<String>,
     /// Put the files back to the last checkpoint, and go on
     #[arg(long, group = "answer")]
@@ -240,7 +240,7 @@ pub struct Resume {
 #[expect(clippy::struct_excessive_bools, reason = "a flag is a bool")]
 pub struct Apply {
     /// The task's id, or a unique part of its beginning
-    #[arg(value_parser = not_blank, add = ArgValueCandidates::new(completions::tasks))]
+    #[arg(value_parser = not_blank, add = ArgValueCandidates::new(candidates::tasks))]
     pub task: String,
     /// Cherry-pick each commit
     #[arg(long, group = "manner")]
@@ -260,7 +260,7 @@ pub struct Apply {
 #[derive(clap::Args, Clone, Debug)]
 pub struct NamedTask {
     /// The task's id, or a unique part of its beginning
-    #[arg(value_parser = not_blank, add = ArgValueCandidates::new(completions::pending))]
+    #[arg(value_parser = not_blank, add = ArgValueCandidates::new(candidates::pending))]
     pub task: String,
 }
 
@@ -268,7 +268,7 @@ pub struct NamedTask {
 #[derive(clap::Args, Clone, Debug)]
 pub struct Log {
     /// The task's id, or a unique part of its beginning
-    #[arg(value_parser = not_blank, add = ArgValueCandidates::new(completions::tasks))]
+    #[arg(value_parser = not_blank, add = ArgValueCandidates::new(candidates::tasks))]
     pub task: Option<String>,
     /// Go on telling while another nisse works on TASK
     #[arg(short, long, requires = "task", conflicts_with = "diff")]

@@ -354,7 +354,7 @@ mod tests {
     use crate::{
         cli::args::Args,
         commands::{
-            proxy::BadRole,
+            bad_role::BadRole,
             settings::{Problem, Source},
         },
         domain::{fold::Illegal, id::TaskId, role::RoleName},

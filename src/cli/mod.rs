@@ -1,6 +1,7 @@
 //! The front door on the command line: arguments in, words and an exit code out.
 
 pub mod args;
+mod candidates;
 pub mod completions;
 pub mod error;
 mod guard;

@@ -4,8 +4,9 @@ use rusqlite::ErrorCode;
 use rustix::io::Errno;
 
 use super::{
-    Error, brief,
-    proxy::BadRole,
+    Error,
+    bad_role::BadRole,
+    brief,
     settings::{self, state_dir, token},
 };
 use crate::{

@@ -10,8 +10,9 @@ use crate::{
         intents::apply::{Brought, PutBack, Report, Seen, There},
     },
     domain::{
-        apply::{Manner, Standing},
+        apply::Standing,
         id::TaskId,
+        intent::Manner,
         outcome::{End, Outcome},
         task::Task,
     },

@@ -2,10 +2,7 @@
 
 use super::advice::quoted;
 use crate::{
-    domain::{
-        caps::{Cap, Money},
-        task::Task,
-    },
+    domain::{caps::Cap, money::Money, task::Task},
     repo,
 };
 

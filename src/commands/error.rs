@@ -4,7 +4,7 @@
 
 use std::path::PathBuf;
 
-use super::{brief, proxy::BadRole, settings};
+use super::{bad_role::BadRole, brief, settings};
 use crate::{adapters::litellm, agent, agent::first_request::TooSmall, domain::id::TaskId, log, ports::llm, repo};
 
 /// Why a use case could not be carried out.

@@ -2,6 +2,7 @@
 
 mod advice;
 pub mod apply;
+pub mod bad_role;
 mod begin_again;
 pub mod brief;
 pub mod delegate;

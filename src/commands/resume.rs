@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     agent,
-    domain::{command_line, event::EventKind, gate::Answer, id::TaskId, intent::IntentKind, phase::Phase, task::Task},
+    domain::{command_line, event::EventKind, gate::Answer, id::TaskId, intent::IntentKind, task::Phase, task::Task},
     log::{Access, Journal, Log, crash},
 };
 

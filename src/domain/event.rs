@@ -230,6 +230,43 @@ pub enum EventKind {
     },
 }
 
+impl EventKind {
+    /// Its name, as it is stored.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::TaskStarted(_) => "task_started",
+            Self::SpanStarted { .. } => "span_started",
+            Self::SetupRan { .. } => "setup_ran",
+            Self::WorktreeReady { .. } => "worktree_ready",
+            Self::RequestSent { .. } => "request_sent",
+            Self::RequestEnded { .. } => "request_ended",
+            Self::RequestWithheld { .. } => "request_withheld",
+            Self::ContextEvicted { .. } => "context_evicted",
+            Self::ReplyReceived { .. } => "reply_received",
+            Self::Nudged { .. } => "nudged",
+            Self::IntentOpened { .. } => "intent_opened",
+            Self::IntentSettled { .. } => "intent_settled",
+            Self::IntentAbandoned { .. } => "intent_abandoned",
+            Self::ToolResult(_) => "tool_result",
+            Self::EndingAccepted { .. } => "ending_accepted",
+            Self::CheckRan { .. } => "check_ran",
+            Self::TurnEnded { .. } => "turn_ended",
+            Self::Recovered { .. } => "recovered",
+            Self::FilesChanged { .. } => "files_changed",
+            Self::WorktreeRepaired { .. } => "worktree_repaired",
+            Self::RepositoryChanged { .. } => "repository_changed",
+            Self::UncommittableMade { .. } => "uncommittable_made",
+            Self::KeptAside { .. } => "kept_aside",
+            Self::LocksRemoved { .. } => "locks_removed",
+            Self::GateAnswered { .. } => "gate_answered",
+            Self::TaskPaused { .. } => "task_paused",
+            Self::LeftOut { .. } => "left_out",
+            Self::TaskEnded { .. } => "task_ended",
+        }
+    }
+}
+
 /// How a call went.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]

@@ -1,6 +1,6 @@
 //! The only fold: events in, state out.
 //!
-//! [`Task::apply`] refuses what [`phase::is_legal`](super::phase::is_legal) or the intents' table
+//! [`Task::apply`] refuses what [`legal::is_legal`](super::legal::is_legal) or the intents' table
 //! ([`intent::next_status`](super::intent::next_status)) forbids, both when an event is about to be written and when a
 //! stored one is read: an illegal event cannot be written, and a stored one is corruption.
 
@@ -10,14 +10,15 @@ use std::{
 };
 
 use super::{
-    caps::{Cap, Money, Spend},
+    caps::{Cap, Spend},
     event::{Event, EventKind, ResultStatus, Seen, ToolResult},
     gate::{Answer, Decision},
     id::{Hash, IntentId, TaskId},
     intent::{self, Intent, IntentKind, Move, Status},
+    legal,
     message::{Reply, Stop},
     model::Usage,
-    phase,
+    money::Money,
     task::{CheckResult, LastTrouble, OpenRequest, Overflow, Ready, Repeat, Task, Turn},
     upstream::{Reaction, Trouble},
     wording::Wording,
@@ -111,7 +112,7 @@ impl Task {
         if event.spent_ms < self.spent_ms {
             return Err(illegal("active time runs backwards".to_owned()));
         }
-        phase::is_legal(self, &event.kind).map_err(illegal)?;
+        legal::is_legal(self, &event.kind).map_err(illegal)?;
         self.seq = event.seq;
         self.spent_ms = event.spent_ms;
         self.take(&event.kind, event.at_ms);

@@ -14,7 +14,6 @@ use super::{
     message::{Call, Reply, Stop},
     note::Note,
     outcome::{End, Outcome, Pause},
-    phase::Phase,
     repository::RepositoryChange,
     started::TaskStarted,
     upstream::Trouble,
@@ -85,6 +84,23 @@ pub struct Task {
     pub paused: Option<(Pause, String)>,
     /// It ended.
     pub ended: Option<(End, String)>,
+}
+
+/// Where a task stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Phase {
+    /// Started; no worktree yet.
+    Preparing,
+    /// Between turns.
+    Idle,
+    /// A request is in flight.
+    Asking,
+    /// A reply is being worked off.
+    Acting,
+    /// It rests.
+    Paused,
+    /// It ended.
+    Ended,
 }
 
 /// Snapshot and worktree.

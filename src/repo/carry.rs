@@ -18,8 +18,8 @@ use super::{
 };
 use crate::{
     domain::{
-        apply::Advance,
         id::{CommitId, Hash, TaskId},
+        intent::Advance,
     },
     log::crash,
 };

@@ -6,19 +6,19 @@ use std::collections::BTreeMap;
 use nisse::{
     agent::roles,
     domain::{
-        apply::{Advance, Landing, Manner},
-        caps::{Cap, Caps, Money},
+        caps::{Cap, Caps},
         checkout::{Base, Isolation},
         event::{Event, EventKind, ResultStatus, Seen, ToolResult},
         gate::Answer,
         id::{CallId, CommitId, Hash, IntentId, TaskId},
-        intent::{self, IntentKind, Move, Status, Way},
+        intent::{self, Advance, IntentKind, Landing, Manner, Move, Status, Way},
+        legal,
         message::{Call, Part, Reply, Stop},
         model::{AnsweredBy, PinnedModel, Prices, Route, Usage},
+        money::Money,
         next::{Now, Recovery, Step, next},
         note::Note,
         outcome::{End, Handback, Pause},
-        phase,
         reasoning::Reasoning,
         role::{Limits, OfferedTool, OnFailure, OnSuccess, Role, RoleName, ToolName, WhenMet},
         started::{Assignment, CommandRules, FileLimits, HostName, Models, Sandbox, TaskStarted, Tree, WorkplaceSpec},
@@ -280,7 +280,7 @@ fn walk(choices: &[u8]) -> Vec<Event> {
     let mut task = Task::begin(&events[0]).unwrap();
     for _ in 0..choices.len() {
         let all = candidates(&task, dice);
-        let (legal, illegal): (Vec<_>, Vec<_>) = all.into_iter().partition(|kind| phase::is_legal(&task, kind).is_ok());
+        let (legal, illegal): (Vec<_>, Vec<_>) = all.into_iter().partition(|kind| legal::is_legal(&task, kind).is_ok());
         for kind in illegal {
             let before = task.clone();
             let refused = event(&task, dice, kind);
@@ -422,7 +422,7 @@ fn the_walks_reach_every_phase_event_end_and_step() {
         let mut task = Task::begin(&events[0]).unwrap();
         for event in &events[1..] {
             task.apply(event).unwrap();
-            reached.insert(phase::name(&event.kind).to_owned());
+            reached.insert(event.kind.name().to_owned());
             reached.insert(format!("{:?}", task.phase()));
             if let EventKind::TaskEnded { end, .. } = &event.kind {
                 reached.insert(format!("{end:?}"));

@@ -13,7 +13,6 @@ use nisse::{
         intent::{IntentKind, Status},
         message::{Call, Part, Reply, Stop},
         outcome::{End, Outcome, Pause},
-        phase,
         task::Task,
         upstream::Trouble,
     },
@@ -216,7 +215,7 @@ fn seen(events: &[Event], coverage: &mut std::collections::BTreeMap<String, usiz
             EventKind::TaskEnded { end, .. } => format!("{end:?}"),
             EventKind::TaskPaused { pause, .. } => format!("{pause:?}"),
             EventKind::ToolResult(result) => format!("{:?}", result.status),
-            other => phase::name(other).to_owned(),
+            other => other.name().to_owned(),
         };
         *coverage.entry(name).or_default() += 1;
     }

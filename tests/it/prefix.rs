@@ -28,7 +28,7 @@ use nisse::{
         workplace::Workplace,
     },
     domain::{
-        caps::{Caps, Money},
+        caps::Caps,
         checkout::Isolation,
         event::{Event, EventKind},
         id::{CommitId, IntentId, TaskId},
@@ -36,6 +36,7 @@ use nisse::{
         mask::Mask,
         message::{self, Call, Part},
         model::{PinnedModel, Prices, Route, Usage},
+        money::Money,
         outcome::{Outcome, Pause},
         reasoning::Reasoning,
         started::{Assignment, CommandRules, FileLimits, HostName, Models, Sandbox, TaskStarted, Tree, WorkplaceSpec},

@@ -10,10 +10,10 @@ use std::collections::BTreeSet;
 use super::super::{Error, record};
 use crate::{
     domain::{
-        apply::{Landing, Manner, Standing},
+        apply::Standing,
         event::EventKind,
         id::{CommitId, IntentId},
-        intent::{IntentKind, Status},
+        intent::{IntentKind, Landing, Manner, Status},
         task::Task,
     },
     log::{Journal, crash},

@@ -1,5 +1,5 @@
 //! The durable effects. Each file holds one: how it is done, and what is made of it after a process died over it. The other
-//! half, what may follow on what, is [`crate::domain::intent`] and `domain/phase`.
+//! half, what may follow on what, is [`crate::domain::intent`] and `domain/legal`.
 
 pub mod apply;
 pub(super) mod check;

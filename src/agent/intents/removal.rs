@@ -7,7 +7,7 @@ use super::super::{
     workplace::{Workplace, standing},
 };
 use crate::{
-    domain::{id::IntentId, outcome::one_line},
+    domain::{id::IntentId, line::one_line},
     log::Journal,
     repo,
 };

@@ -5,11 +5,10 @@ use crate::{
     commands::result::left_out,
     domain::{
         amount::{counted, span},
-        apply::Advance,
         command_line,
         event::{Event, EventKind, ResultStatus},
         gate::Answer,
-        intent::{IntentKind, Way},
+        intent::{Advance, IntentKind, Way},
         message::{Call, Part, Reply, Stop},
         outcome::{End, Pause},
         repetition,

@@ -8,7 +8,8 @@ use crate::{
     agent::{first_request, roles},
     commands::{
         Error,
-        proxy::{self, BadRole},
+        bad_role::BadRole,
+        proxy,
         settings::{Fallback, Settings},
     },
     domain::{

@@ -7,9 +7,9 @@ use std::collections::BTreeSet;
 use super::super::super::{Error, commit_message};
 use crate::{
     domain::{
-        apply::{Advance, Landing, Manner, Standing},
+        apply::Standing,
         id::CommitId,
-        intent::{IntentKind, Status},
+        intent::{Advance, IntentKind, Landing, Manner, Status},
         task::{Ready, Task},
     },
     repo::{self, Carried, Checkout, Plan, PlanRequest, Planning},
