@@ -25,4 +25,7 @@ pub mod settings;
 pub mod tidy;
 pub mod trust;
 
-pub use self::{advice::advice, error::Error};
+pub use self::{
+    advice::{advice, quoted},
+    error::Error,
+};
