@@ -143,8 +143,9 @@ pub enum Command {
     Init,
     /// Trust the repository's nisse.toml as it is now
     ///
-    /// Its checks, its setup and its copies of ignored files then need no --trust-project, until the file changes. They
-    /// are printed: read them first, for they are what somebody else wrote and runs as you.
+    /// Its checks, its setup and its copies of ignored files then need no --trust-project, until the file changes. Read
+    /// the file first: somebody else wrote it, and what it names runs as you. What is trusted is printed; --revoke takes
+    /// it back.
     #[command(after_long_help = manual::TRUST)]
     Trust {
         /// Forget that it is trusted
@@ -179,7 +180,7 @@ pub enum Command {
 /// `nisse delegate`.
 #[derive(clap::Args, Clone, Debug)]
 pub struct Delegate {
-    /// What is to be done; read from stdin if it is - or left out
+    /// What is to be done; read from stdin if it is -, or left out where stdin is no terminal
     #[arg(value_name = "BRIEF", conflicts_with = "file")]
     brief: Option<String>,
     /// A - after BRIEF appends stdin to it

@@ -54,7 +54,7 @@ pub fn advice(error: &Error) -> Option<String> {
         Error::Cut { task, source, .. } => Some(on_cut(*task, source)),
         Error::Unmade { source, .. } => Some(on_unmade(source)),
         Error::NoProject { .. } => {
-            Some("name the repository with -C, or write one with `nisse init`; elsewhere than there none is read".to_owned())
+            Some("name the repository with -C, or write one with `nisse init`; one below the root is not read".to_owned())
         }
         Error::Unwritten { source, .. } if source.kind() == std::io::ErrorKind::IsADirectory => {
             Some("name a file with --config, not a directory".to_owned())

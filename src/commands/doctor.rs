@@ -150,8 +150,9 @@ fn unread(root: &Path, directory: &Path) -> Option<Check> {
     let below = directory.canonicalize().ok()?;
     let between = below.ancestors().take_while(|path| *path != root && path.starts_with(root));
     let file = between.map(|path| path.join("nisse.toml")).find(|file| file.symlink_metadata().is_ok())?;
-    let found = format!("{} is not read: that of a repository is at its root", file.display());
-    Some(Check::new("settings", Verdict::Warning, found, format!("move what it sets to {}", root.display())))
+    let found = format!("{} is not read: only the one at the repository's root is", file.display());
+    let advice = format!("move what it sets to {}", root.join("nisse.toml").display());
+    Some(Check::new("settings", Verdict::Warning, found, advice))
 }
 
 /// Which files were read.

@@ -83,6 +83,9 @@ pub async fn look(environment: &Environment, flags: &Flags, directory: &Path) ->
         Err(error) => found.notes.push(format!("no nisse.toml is written: {error}")),
     }
     match &found.own {
+        Some(own) if own.is_dir() => {
+            return Err(Error::Unwritten { path: own.clone(), source: io::ErrorKind::IsADirectory.into() });
+        }
         Some(own) if own.symlink_metadata().is_ok() => return Ok(found),
         Some(_) => {}
         None => {

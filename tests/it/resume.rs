@@ -23,6 +23,8 @@ fn where_nothing_is_pending_there_is_nothing_to_do() {
     env.delegate(&[], "Make b.txt.").ends(0, "handback");
     let after_the_end = env.run(&["resume", "--json"]);
     assert!(after_the_end.exits(0).stderr.contains("nothing is pending"), "{}", after_the_end.report());
+    let line = json!({"v": 1, "type": "nothing_pending", "exit": 0, "copy_of": null});
+    assert_eq!(after_the_end.json(), [line], "whoever takes the last line has one");
     assert_eq!(env.server.requests().len(), 2);
 }
 

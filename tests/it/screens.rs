@@ -133,6 +133,18 @@ fn what_is_written_and_what_is_trusted_fits_too() {
         shown += &told(0, &["trust"]);
         shown += &told(0, &["trust", "--revoke"]);
         shown += &told(2, &["delegate", "--no-input", "Make b.txt."]);
+        let asked = |arguments: &[&str], question: &str| {
+            let sized = |line: &str| format!("stty cols {columns} rows 24; {line}");
+            let run = env.run_within_with_keys(sized, arguments, &[(question, "\u{1b}")]);
+            let shown = strip_str(&run.stdout).to_string().replace('\r', "");
+            for line in shown.lines() {
+                assert!(line.width() <= columns, "{columns} columns, and a line has {}: {line}", line.width());
+            }
+            format!("$ nisse {}\n{}", arguments.join(" "), shown.replace(env.root().to_str().unwrap(), "ROOT"))
+        };
+        std::fs::remove_dir_all(env.root().join("home/config")).unwrap();
+        shown += &asked(&["init"], "Which model does the tasks");
+        shown += &asked(&["delegate", "Make b.txt."], "May it run");
         let shown = strip_str(&shown).to_string();
         insta::with_settings!({ prepend_module_to_snapshot => false, omit_expression => true }, {
             insta::assert_snapshot!(format!("screens_settings_{columns}"), shown);

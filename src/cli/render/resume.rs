@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::{Manner, Width, data, first_line, layout::Fields, plain, say};
-use crate::commands::resume::{Notice, Nothing};
+use crate::commands::resume::{Nothing, Notice};
 
 /// Says that there is nothing to go on with; to programs too, which wait for a last line.
 pub fn nothing(manner: Manner, copy_of: Option<&Path>) {

@@ -29,9 +29,8 @@ pub fn written(report: &init::Report, config: Option<&Path>, width: Width) -> St
     for note in &report.notes {
         fields.styled("note", YELLOW, &plain(note));
     }
-    let named = config.map_or_else(String::new, |path| {
-        format!(" --config {}", quoted(&plain(&path.display().to_string())))
-    });
+    let named =
+        config.map_or_else(String::new, |path| format!(" --config {}", quoted(&plain(&path.display().to_string()))));
     fields.whole("next", &format!("nisse doctor{named}"));
     fields.into_text()
 }
