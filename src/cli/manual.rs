@@ -335,7 +335,7 @@ What it leaves:
 Exit status:
   0  the test passes
   1  the environment failed: git, disk, no port on 127.0.0.1
-  7  stopped on request
+  7  stopped on request (130 in a shell after a Ctrl-C at a terminal)
 
 Examples:
   nisse demo
