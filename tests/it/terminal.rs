@@ -206,7 +206,7 @@ fn a_signal_at_a_question_ends_nisse_and_gives_the_cursor_back() {
     }
     env.unset("NISSE_ROLE_DELEGATE");
     env.person(|checkout| {
-        std::fs::write(checkout.path().join("nisse.toml"), "[worktree]\nsetup = \"true\"\n").unwrap()
+        std::fs::write(checkout.path().join("nisse.toml"), "[worktree]\nsetup = \"true\"\n").unwrap();
     });
     // the shell around it says how it ended
     let told = |line: &str| format!("{line}; echo \"ended with $?\"");

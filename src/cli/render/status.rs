@@ -386,12 +386,16 @@ mod tests {
         let state = |what: &str, awaits, heard: &[Delta], says: Option<&str>| {
             let mut status = running(what, begun);
             status.awaits = awaits;
-            heard.iter().for_each(|delta| status.hears(delta, at(40)));
-            says.into_iter().for_each(|line| status.says(line));
+            for delta in heard {
+                status.hears(delta, at(40));
+            }
+            if let Some(line) = says {
+                status.says(line);
+            }
             status
         };
         let call = Delta::Call { name: "write_file".into(), bytes: 24_000, more: 24_000 };
-        let test = "test pages::the_last_page_is_counted_where_it_is_not_full ... ok";
+        let said = "test pages::the_last_page_is_counted_where_it_is_not_full ... ok";
         let command = "running cargo test --workspace --all-features -- --include-ignored";
         let shown = |columns: usize| {
             let mut text = String::new();
@@ -400,11 +404,14 @@ mod tests {
                 (state("waiting for strong", Awaits::Reply, &[Delta::Text("x".repeat(2400))], None), 41),
                 (state("waiting for strong", Awaits::Reply, std::slice::from_ref(&call), None), 42),
                 (state("waiting for strong", Awaits::Reply, std::slice::from_ref(&call), None), 95),
-                (state(command, Awaits::Output, &[], Some(test)), 75),
+                (state(command, Awaits::Output, &[], Some(said)), 75),
                 (state("check 2/3: make lint", Awaits::Output, &[], Some("checking src/page.rs")), 8),
             ] {
-                text.push_str(&format!("{}\n", status.line(at(seconds), columns - 1)));
-                text.extend(status.arriving().map(|arrives| format!("{}\n", cut(arrives, columns - 1))));
+                let below = status.arriving().map(|arrives| cut(arrives, columns - 1));
+                for line in std::iter::once(status.line(at(seconds), columns - 1)).chain(below) {
+                    text.push_str(&line);
+                    text.push('\n');
+                }
             }
             text
         };
