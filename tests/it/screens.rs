@@ -62,11 +62,17 @@ fn world() -> Option<TestEnvironment> {
     Some(env)
 }
 
+/// What stays on the screen: on a busy machine a live line, or a word on what is waited for, stands there for a moment.
+fn settled(output: &str) -> String {
+    let live = Regex::new(r"\r[^\r\n]*\x1b\[J\r?").unwrap();
+    live.replace_all(output, "").replace('\r', "").replace("waiting for the proxy's answer, 10 s at most\n", "")
+}
+
 /// What a screen of so many columns shows, without what differs from run to run.
 fn screen(env: &TestEnvironment, columns: usize, exit: i32, arguments: &[&str]) -> String {
     let run = env.run_on_screen(columns, arguments);
     run.exits(exit);
-    let shown = run.stdout.replace('\r', "");
+    let shown = settled(&run.stdout);
     for line in shown.lines() {
         let line = strip_str(line).to_string();
         assert!(line.width() <= columns, "{columns} columns, and a line has {}: {line}", line.width());
@@ -136,7 +142,7 @@ fn what_is_written_and_what_is_trusted_fits_too() {
         let asked = |arguments: &[&str], question: &str| {
             let sized = |line: &str| format!("stty cols {columns} rows 24; {line}");
             let run = env.run_within_with_keys(sized, arguments, &[(question, "\u{1b}")]);
-            let shown = strip_str(&run.stdout).to_string().replace('\r', "");
+            let shown = strip_str(&settled(&run.stdout)).to_string();
             for line in shown.lines() {
                 assert!(line.width() <= columns, "{columns} columns, and a line has {}: {line}", line.width());
             }
