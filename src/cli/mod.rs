@@ -108,10 +108,7 @@ async fn dispatch(args: &Args, manner: Manner) -> Result<u8, commands::Error> {
                 None => resume::choose(&opened)?,
             };
             let Some(id) = chosen(args, manner, choice)? else {
-                let copy = opened.checkout()?.copy_of().map_or_else(String::new, |first| {
-                    format!("; it is a copy of {}, and tasks that began before the copy belong there", first.display())
-                });
-                render::say(manner, &format!("nothing is pending in this checkout{copy}"));
+                render::resume::nothing(manner, opened.checkout()?.copy_of());
                 return Ok(0);
             };
             let mut answer = task.answer();
@@ -219,7 +216,7 @@ async fn dispatch(args: &Args, manner: Manner) -> Result<u8, commands::Error> {
             render::document(
                 manner,
                 || serde_json::json!(written),
-                || render::settings::written(&written, Width::of_stdout()),
+                || render::settings::written(&written, args.common.config.as_deref(), Width::of_stdout()),
             );
             Ok(0)
         }
@@ -234,7 +231,9 @@ async fn dispatch(args: &Args, manner: Manner) -> Result<u8, commands::Error> {
             let scratch = demo::scratch(&environment)?;
             render::demo::before(manner, &scratch);
             let work = |watch| demo::demo(&environment, &scratch, watch);
-            let shown = watched(manner, render::demo::again, work).await?;
+            // a demo that is not seen to speak shows nothing
+            let progress = Progress::new(manner).with_words();
+            let shown = watched_with(progress, manner, render::demo::again, work).await?;
             render::demo::after(manner, &scratch, &shown);
             Ok(shown.result.exit)
         }
@@ -258,7 +257,18 @@ async fn watched<T, W>(
 where
     W: Future<Output = Result<T, commands::Error>>,
 {
-    let progress = Progress::new(manner);
+    watched_with(Progress::new(manner), manner, way_on, work).await
+}
+
+async fn watched_with<T, W>(
+    progress: Progress,
+    manner: Manner,
+    way_on: fn(TaskId) -> String,
+    work: impl FnOnce(Watch) -> W,
+) -> Result<T, commands::Error>
+where
+    W: Future<Output = Result<T, commands::Error>>,
+{
     let (stopper, stop) = Stopper::new();
     let commands = RunningCommands::default();
     signals::listen(stopper, commands.clone(), manner, progress.clone(), way_on)?;

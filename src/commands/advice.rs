@@ -54,7 +54,12 @@ pub fn advice(error: &Error) -> Option<String> {
         }
         Error::Cut { task, source, .. } => Some(on_cut(*task, source)),
         Error::Unmade { source, .. } => Some(on_unmade(source)),
-        Error::NoProject { .. } => Some("name the repository with -C, or write one with `nisse init`".to_owned()),
+        Error::NoProject { .. } => {
+            Some("name the repository with -C, or write one with `nisse init`; one below the root is not read".to_owned())
+        }
+        Error::Unwritten { source, .. } if source.kind() == std::io::ErrorKind::IsADirectory => {
+            Some("name a file with --config, not a directory".to_owned())
+        }
         Error::Unwritten { .. } => Some("make its directory writable; your own file can be named with --config".to_owned()),
         Error::Moved { .. } => Some("try again".to_owned()),
         Error::PathNotText { .. } => Some("give it a name in UTF-8".to_owned()),
@@ -83,7 +88,8 @@ pub fn advice(error: &Error) -> Option<String> {
 }
 
 /// A word as a shell takes it.
-pub(super) fn quoted(path: &str) -> String {
+#[must_use]
+pub fn quoted(path: &str) -> String {
     let plain = |one: char| one.is_ascii_alphanumeric() || "/._-+@%:,".contains(one);
     if path.chars().all(plain) { path.to_owned() } else { format!("'{}'", path.replace('\'', r"'\''")) }
 }

@@ -145,7 +145,7 @@ pub enum Error {
         source: std::io::Error,
     },
     /// A repository without settings of its own.
-    #[error("there is no nisse.toml in {}", .root.display())]
+    #[error("there is no nisse.toml at the root of the repository, {}", .root.display())]
     NoProject {
         /// The top of the repository.
         root: PathBuf,

@@ -27,4 +27,7 @@ pub mod tidy;
 pub mod trust;
 pub mod worker;
 
-pub use self::{advice::advice, error::Error};
+pub use self::{
+    advice::{advice, quoted},
+    error::Error,
+};

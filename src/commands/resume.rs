@@ -1,5 +1,10 @@
 //! `nisse resume`: entering the loop again.
 
+use std::path::Path;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
 use super::{
     Error,
     log::{self, TaskDiff},
@@ -46,6 +51,31 @@ pub fn choose(opened: &Opened) -> Result<Choice, Error> {
         ([one], _) => Choice::Task(one.id),
         _ => Choice::Several(pending),
     })
+}
+
+/// The one line of `nisse resume --json` where nothing is pending.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+pub struct Nothing {
+    /// Version of this object's form.
+    #[schemars(extend("const" = 1))]
+    v: u32,
+    /// `nothing_pending`.
+    #[schemars(extend("const" = "nothing_pending"))]
+    r#type: &'static str,
+    /// The process's exit status.
+    #[schemars(extend("const" = 0))]
+    exit: u8,
+    /// The checkout that this one is a copy of, if it is known to be: tasks that began before the copy belong there.
+    pub copy_of: Option<String>,
+}
+
+impl Nothing {
+    /// Nothing is pending in a checkout, which may be a copy of another.
+    #[must_use]
+    pub fn new(copy_of: Option<&Path>) -> Self {
+        let copy_of = copy_of.map(|first| first.display().to_string());
+        Self { v: 1, r#type: "nothing_pending", exit: 0, copy_of }
+    }
 }
 
 /// What there is to resume.
