@@ -203,6 +203,7 @@ fn log_kind(error: &log::Error) -> (&'static str, u8) {
         log::Error::Emptied { .. } => ("log_emptied", ENVIRONMENT),
         log::Error::Corrupt { .. } => ("log_corrupt", ENVIRONMENT),
         log::Error::Held { .. } => ("task_held", ENVIRONMENT),
+        log::Error::CheckoutHeld { .. } => ("checkout_held", ENVIRONMENT),
         log::Error::NoSuchTask { .. } => ("no_such_task", CONFIGURATION),
         log::Error::Ambiguous { .. } => ("ambiguous_task", CONFIGURATION),
         log::Error::Illegal(_) => ("bug", BUG),

@@ -69,6 +69,10 @@ pub fn advice(error: &Error) -> Option<String> {
             }
             _ => format!("let it end first: nisse resume {task:#}"),
         }),
+        Error::NothingToPutBack { task, left, .. } if !left.is_empty() => {
+            let paths = left.iter().map(|path| quoted(path)).collect::<Vec<_>>().join(" ");
+            Some(format!("see how they differ from before: git diff {} -- {paths}", repo::before_apply_ref(*task)))
+        }
         Error::NothingToPutBack { .. } => {
             Some("what is committed is taken back with git revert or git reset".to_owned())
         }
@@ -157,6 +161,7 @@ fn on_log(error: &log::Error) -> &'static str {
         }
         log::Error::Corrupt { .. } => "see the task's events with sqlite3; other tasks are not concerned",
         log::Error::Held { .. } => "wait until it is done, or stop it",
+        log::Error::CheckoutHeld { .. } => "wait until it is done, or stop it; then run this again",
         log::Error::NoSuchTask { .. } | log::Error::Ambiguous { .. } => "see the ids with `nisse log`",
         log::Error::Illegal(_) => "please report this",
     }

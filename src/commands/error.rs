@@ -199,7 +199,9 @@ pub enum Error {
         /// Which.
         task: TaskId,
         /// What was seen.
-        why: &'static str,
+        why: String,
+        /// Paths that were left when it was taken back before.
+        left: Vec<String>,
     },
     /// An answer for a task that asks nothing.
     #[error("task {task:#} does not wait for a decision about its files")]

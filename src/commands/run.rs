@@ -11,7 +11,7 @@ use crate::{
         env::{Env, Live, Stop},
         turn,
     },
-    domain::{checkout::Isolation, mask::Mask},
+    domain::{checkout::Isolation, intent::IntentKind, mask::Mask, task::Task},
     log::{Journal, Subscriber},
     ports::llm::Llm,
     repo::Checkout,
@@ -32,6 +32,22 @@ pub fn kill_commands() {
     host::kill_all();
 }
 
+/// Whether going on with a task changes the checkout itself.
+fn works_in_checkout(task: &Task) -> bool {
+    let brings = |kind: &IntentKind| match kind {
+        IntentKind::Apply { .. } | IntentKind::Land(_) | IntentKind::PutBack { .. } => true,
+        IntentKind::Task
+        | IntentKind::FileEdit { .. }
+        | IntentKind::Command { .. }
+        | IntentKind::Check { .. }
+        | IntentKind::Squash { .. }
+        | IntentKind::Discard { .. }
+        | IntentKind::CleanUp
+        | IntentKind::CheckoutSwitch { .. } => false,
+    };
+    task.started.isolation == Isolation::InPlace || task.pending_intents().any(|intent| brings(&intent.kind))
+}
+
 /// Works the task until it ends or rests, and says what it came to.
 pub async fn run(
     opened: &Opened,
@@ -41,6 +57,9 @@ pub async fn run(
     mut journal: Journal,
     watch: Watch,
 ) -> Result<TaskResult, Error> {
+    if works_in_checkout(journal.task()) {
+        journal.hold_checkout(checkout.git_dir())?;
+    }
     checkout.leave_mark().map_err(|error| Error::Cut {
         task: journal.task().id,
         source: Box::new(error.into()),

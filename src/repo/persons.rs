@@ -5,7 +5,7 @@
 //! Where no file's status changed nothing is read. What was noted lies in a file too, so that it outlives a killed process.
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, BTreeSet, HashMap},
     fs,
     io::Write,
     path::{Path, PathBuf},
@@ -52,7 +52,7 @@ struct Note {
 }
 
 #[derive(Clone, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
-struct Noted {
+pub(super) struct Noted {
     /// Refs with what they are at.
     refs: BTreeMap<String, String>,
     /// The branch that HEAD of the person's checkout is on; none where that is the task's own, or detached.
@@ -62,6 +62,9 @@ struct Noted {
     stash: Vec<(String, String)>,
     /// Configuration files, named from the shared git directory on, with a hash of their bytes.
     configuration: BTreeMap<String, Hash>,
+    /// Lock files that were there, named from the shared git directory on.
+    #[serde(default)]
+    pub(super) locks: BTreeSet<String>,
     /// What was put back since, so that it is told also by whoever goes on.
     done: Vec<RepositoryChange>,
 }
@@ -76,9 +79,10 @@ impl Worktree {
     /// Notes what there is, before a command.
     pub fn note_persons(&self) -> Result<(), Error> {
         let stamps = self.persons_stamps();
+        let locks = self.locks_of_commands()?.iter().map(|lock| self.named(lock)).collect();
         let mut note = self.notes.lock();
-        if note.as_ref().is_none_or(|note| note.stamps != stamps) {
-            *note = Some(Note { stamps, noted: self.noted()?, written: false });
+        if note.as_ref().is_none_or(|note| note.stamps != stamps || note.noted.locks != locks) {
+            *note = Some(Note { stamps, noted: Noted { locks, ..self.noted()? }, written: false });
         }
         Ok(())
     }
@@ -93,6 +97,16 @@ impl Worktree {
             note.written = true;
         }
         Ok(())
+    }
+
+    /// The locks that were there when a command was begun; none where nothing was noted.
+    pub(super) fn noted_locks(&self) -> Option<BTreeSet<String>> {
+        self.notes.lock().as_ref().map(|note| note.noted.locks.clone())
+    }
+
+    /// What a process noted that was cut off; none if it noted nothing, or the directory was made again.
+    pub(super) fn read_note(&self) -> Option<Noted> {
+        serde_json::from_slice(&fs::read(self.note_file()).ok()?).ok()
     }
 
     /// In place it goes with what says that a task works there.
@@ -135,14 +149,11 @@ impl Worktree {
 
     /// The same after a process that was cut off while its command ran.
     pub fn see_to_persons_again(&self) -> Result<(), Error> {
-        let path = self.note_file();
-        // none was written, or the directory was made again
-        let Ok(text) = fs::read(&path) else { return Ok(()) };
-        if let Ok(mut before) = serde_json::from_slice::<Noted>(&text) {
+        if let Some(mut before) = self.read_note() {
             before.done.iter().for_each(|change| self.changed(change.clone()));
             self.put_right(&mut before, &self.noted()?)?;
         }
-        remove_file(&path)
+        remove_file(&self.note_file())
     }
 
     fn put_right(&self, before: &mut Noted, now: &Noted) -> Result<(), Error> {
@@ -278,7 +289,7 @@ impl Worktree {
         let name = |path: &Path| path.strip_prefix(checkout.common_dir()).unwrap_or(path).display().to_string();
         let hash = |path: PathBuf| Some((name(&path), Hash::of(&fs::read(&path).ok()?)));
         let configuration = self.configuration_files().into_iter().filter_map(hash).collect();
-        Ok(Noted { refs, head, stash, configuration, done: Vec::new() })
+        Ok(Noted { refs, head, stash, configuration, locks: BTreeSet::new(), done: Vec::new() })
     }
 
     fn configuration_files(&self) -> Vec<PathBuf> {

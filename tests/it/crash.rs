@@ -4,6 +4,7 @@
 //! it is run to its end once, and names them.
 
 mod answers;
+mod at_once;
 mod calls;
 mod home;
 mod left;
