@@ -9,6 +9,7 @@ mod check;
 pub mod context;
 pub mod env;
 pub mod first_request;
+pub mod gone;
 mod masked;
 mod nudge;
 pub mod place;

@@ -89,5 +89,5 @@ pub async fn run(
         source @ agent::Error::Unmade { .. } => Error::Unmade { task, source: Box::new(source) },
         source => Error::Cut { task, source: Box::new(source), offered: None },
     })?;
-    TaskResult::new(journal.task(), &outcome, checkout, &env.mask)
+    TaskResult::new(journal.task(), &outcome, Some(checkout), &env.mask)
 }

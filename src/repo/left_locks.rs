@@ -19,6 +19,8 @@ use crate::domain::{checkout::Isolation, id::TaskId};
 
 /// A git of somebody's that works from inside an editor holds a lock for so long at most.
 const MOMENT: Duration = Duration::from_millis(200);
+/// How often it is looked again whether a lock that may be held is free.
+const MOMENTS: usize = 3;
 /// How long after its begin a git of ours takes its last lock.
 const SOON: Duration = Duration::from_secs(10);
 /// Locks of the person's own checkout, which a command in a worktree has no business with.
@@ -84,8 +86,16 @@ impl Checkout {
         if locks.is_empty() {
             return Ok(Vec::new());
         }
-        thread::sleep(MOMENT);
-        let left: Vec<_> = locks.into_iter().filter(|lock| is_there(lock) && !self.may_be_held(lock)).collect();
+        let mut left = Vec::new();
+        for _ in 0..MOMENTS {
+            thread::sleep(MOMENT);
+            let there = locks.iter().filter(|lock| is_there(lock));
+            let (held, free) = there.cloned().partition::<Vec<_>, _>(|lock| self.may_be_held(lock));
+            left = free;
+            if held.is_empty() {
+                break;
+            }
+        }
         for lock in &left {
             remove_tree(lock)?;
         }

@@ -35,8 +35,11 @@ fn is_git(process: &Path) -> bool {
 /// By its directory, or by what it was told.
 #[cfg(target_os = "linux")]
 fn may_work_in(process: &Path, places: &[&Path]) -> bool {
-    // gone by now, or somebody else's
-    let Ok(directory) = std::fs::read_link(process.join("cwd")) else { return process.exists() };
+    let directory = match std::fs::read_link(process.join("cwd")) {
+        Ok(directory) => directory,
+        // somebody else's; otherwise it is gone by now
+        Err(error) => return error.kind() == std::io::ErrorKind::PermissionDenied,
+    };
     let told = [std::fs::read(process.join("cmdline")), std::fs::read(process.join("environ"))];
     let named = |place: &Path| {
         let place = place.as_os_str().as_encoded_bytes();

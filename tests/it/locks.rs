@@ -108,7 +108,7 @@ fn what_the_git_of_a_command_left_locked_is_removed_and_told() {
             Wire::Chat,
             vec![command(LEAVES), command(KILLED), command("true"), Step::hand_back()],
         );
-        env.may_add(".git/refs/tags").person_will_change(".git/logs/HEAD");
+        env.may_add(".git/refs/tags").may_add(".git/COMMIT_EDITMSG").person_will_change(".git/logs/HEAD");
         let run = env.delegate(&["--isolation", isolation], "Do it.");
         let result = run.ends(0, "handback");
         assert_eq!(env.on_branch(&result, "c.txt").unwrap(), b"c\n");

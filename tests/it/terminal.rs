@@ -195,3 +195,23 @@ fn of_several_checks_the_one_that_runs_is_named() {
     let at = |words: &str| run.stdout.find(words).unwrap_or_else(|| panic!("{words} never came:\n{}", run.report()));
     assert!(at("check 1/2: sleep 0.5") < at("check 2/2: sleep 0.5"));
 }
+
+/// Marks that turn the order of what is written make a command read as another one.
+#[test]
+fn nothing_turns_what_is_shown_around() {
+    let env = TestEnvironment::new(
+        Wire::Chat,
+        vec![
+            Step::call("run_command", json!({"command": "printf 'a\u{202e}b\u{2066}c\\n'; echo x > 'b\u{202e}.txt'"})),
+            Step::hand_back(),
+        ],
+    );
+    env.set("TERM", "xterm-256color");
+    let run = env.finish(env.start_on_terminal(&["delegate", "Make\u{2067} b.txt."]));
+    let log = env.finish(env.start_on_terminal(&["log", "--diff", "000"]));
+    for shown in [&run.exits(0).stdout, &log.stdout] {
+        assert!(shown.contains("txt"), "{shown}");
+        let turns = |c: char| matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+        assert!(!shown.contains(turns), "{shown:?}");
+    }
+}

@@ -61,8 +61,9 @@ fn one_at_a_time_works_in_a_checkout() {
     // the shell that it waited for has its output
     fs::write(env.root().join("apply-go"), "").unwrap();
     env.finish(running);
-    env.run(&["apply", "--json", &second]).exits(0);
-    env.run(&["apply", "--json", &first]).exits(0);
+    for task in [&first, &second] {
+        env.run(&["apply", "--json", task]).exits(0);
+    }
     env.checkout.commit("both");
     env.changed_paths();
 
