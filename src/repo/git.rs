@@ -355,12 +355,17 @@ impl Call<'_> {
         match ended.status {
             Some(status) => {
                 // one that was killed may have left its locks
-                if let Some(taking) = taking.filter(|_| status.code().is_some()) {
-                    taking.end();
+                match (taking, status.code()) {
+                    (Some(taking), Some(_)) => taking.end(),
+                    (Some(taking), None) => taking.killed(),
+                    (None, _) => {}
                 }
                 Ok((status, ended.stdout, ended.stderr))
             }
-            None => Err(Error::TimedOut { action: action.to_owned(), limit: self.limit }),
+            None => {
+                taking.map_or((), Taking::killed);
+                Err(Error::TimedOut { action: action.to_owned(), limit: self.limit })
+            }
         }
     }
 }

@@ -46,6 +46,14 @@ impl Taking {
         fs::File::create_new(&path).is_ok().then_some(Self { path })
     }
 
+    /// It was killed: what says so stays for the task's next owner, beside what other calls say.
+    pub(super) fn killed(self) {
+        let left = |number: u32| self.path.with_extension(format!("{number}.git"));
+        if let Some(left) = (1..100).map(left).find(|left| !left.exists()) {
+            let _ = fs::rename(&self.path, left); // its locks are then somebody's
+        }
+    }
+
     /// It came to its end by itself.
     pub(super) fn end(self) {
         let _ = fs::remove_file(&self.path); // one that stays makes no lock of others' ours that is not of its moment
@@ -59,14 +67,32 @@ fn taking(git_dir: &Path, task: TaskId) -> PathBuf {
 impl Checkout {
     /// The locks that a git of the task's took which never came to its end.
     pub(super) fn taken_by_ours(&self, task: TaskId) -> Result<Vec<PathBuf>, Error> {
-        let taken = self.taken_since(&taking(self.git_dir(), task))?;
-        Ok(taken.into_iter().filter(|lock| !self.may_be_held(lock)).collect())
+        let mut all = BTreeSet::new();
+        for path in self.takings(task) {
+            all.extend(self.taken_since(&path)?);
+        }
+        Ok(all.into_iter().filter(|lock| !self.may_be_held(lock)).collect())
+    }
+
+    /// What says that such a git ran.
+    fn takings(&self, task: TaskId) -> Vec<PathBuf> {
+        let own = format!("nisse-{task}.");
+        let listing = fs::read_dir(self.git_dir()).into_iter().flatten().flatten().map(|entry| entry.path());
+        let is_one = |path: &PathBuf| {
+            let named = path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(own.as_bytes()));
+            named && path.extension() == Some("git".as_ref())
+        };
+        listing.filter(is_one).collect()
     }
 
     /// Forgets that such a git ran, unless a lock is left of which it cannot be told yet.
     pub(super) fn forget_taking(&self, task: TaskId) -> Result<(), Error> {
-        let path = taking(self.git_dir(), task);
-        if self.taken_since(&path)?.is_empty() { remove_file(&path) } else { Ok(()) }
+        for path in self.takings(task) {
+            if self.taken_since(&path)?.is_empty() {
+                remove_file(&path)?;
+            }
+        }
+        Ok(())
     }
 
     /// The locks that were made soon after the file was.
@@ -82,7 +108,7 @@ impl Checkout {
     }
 
     /// Removes those of the locks that nobody living holds, and gives them.
-    fn remove_left(&self, locks: Vec<PathBuf>) -> Result<Vec<String>, Error> {
+    fn remove_left(&self, locks: &[PathBuf]) -> Result<Vec<String>, Error> {
         if locks.is_empty() {
             return Ok(Vec::new());
         }
@@ -112,8 +138,14 @@ impl Worktree {
     /// those that were not there when the command was begun ([`Self::note_persons`]).
     pub fn remove_left_locks(&self) -> Result<Vec<String>, Error> {
         let Some(before) = self.noted_locks() else { return Ok(Vec::new()) };
-        let now = self.locks_of_commands()?;
-        self.checkout().remove_left(now.into_iter().filter(|lock| !before.contains(&self.named(lock))).collect())
+        self.remove_new(&before)
+    }
+
+    /// Removes those that were not there before.
+    fn remove_new(&self, before: &BTreeSet<String>) -> Result<Vec<String>, Error> {
+        let mut new: Vec<_> = self.locks_of_commands()?.into_iter().collect();
+        new.retain(|lock| !before.contains(&self.named(lock)));
+        self.checkout().remove_left(&new)
     }
 
     /// The same after a process that was cut off while its command ran. Only in place: what all worktrees share the person
@@ -123,9 +155,7 @@ impl Worktree {
             Isolation::InPlace => self.read_note().map(|note| note.locks),
             Isolation::Worktree => None,
         };
-        let Some(before) = before else { return Ok(Vec::new()) };
-        let now = self.locks_of_commands()?;
-        self.checkout().remove_left(now.into_iter().filter(|lock| !before.contains(&self.named(lock))).collect())
+        before.map_or_else(|| Ok(Vec::new()), |before| self.remove_new(&before))
     }
 
     /// The lock files that the git of a command may have left.

@@ -80,8 +80,8 @@ pub(super) struct Noted {
 }
 
 fn hash_of(entries: &[(String, String)]) -> Hash {
-    let lines = entries.iter().map(|(key, value)| format!("{key}\0{value}\0")).collect::<String>();
-    Hash::of(lines.as_bytes())
+    let words: Vec<&str> = entries.iter().flat_map(|(key, value)| [key.as_str(), value]).collect();
+    Hash::of(words.join("\0").as_bytes())
 }
 
 impl Notes {
@@ -264,14 +264,13 @@ impl Worktree {
         let wanted = name.strip_prefix("refs/heads/").and_then(|branch| before.of_branches.get(branch));
         let mut any = false;
         for entry in wanted.into_iter().flatten() {
-            match there.iter().position(|one| one == entry) {
-                Some(at) => drop(there.remove(at)),
-                None => {
-                    let call = self.checkout().git().call(["config", "--file"]).args([&config]);
-                    call.args(["--add", &entry.0, &entry.1]).run()?;
-                    any = true;
-                }
+            if let Some(at) = there.iter().position(|one| one == entry) {
+                there.remove(at);
+                continue;
             }
+            let call = self.checkout().git().call(["config", "--file"]).args([&config]);
+            call.args(["--add", &entry.0, &entry.1]).run()?;
+            any = true;
         }
         Ok(any)
     }

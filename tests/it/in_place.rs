@@ -264,9 +264,9 @@ fn a_sparse_checkout_that_a_command_made_leaves_no_file_out() {
     let env =
         TestEnvironment::new(Wire::Chat, vec![Step::call("run_command", json!({"command": line})), Step::hand_back()]);
     env.checkout.write("docs/d.txt", "d\n").write("src/s.txt", "s\n").commit("files");
-    ["config", "config.worktree", "info/sparse-checkout", "logs/HEAD"].iter().for_each(|place| {
+    for place in ["config", "config.worktree", "info/sparse-checkout", "logs/HEAD"] {
         env.person_will_change(&format!(".git/{place}"));
-    });
+    }
     let result = env.delegate(&["--isolation", "in-place"], "Make b.txt.").ends(0, "handback");
     assert_eq!(env.on_branch(&result, "docs/d.txt").unwrap(), b"d\n");
     assert_eq!(env.checkout.git(&["status", "--porcelain"]), "");
