@@ -352,20 +352,13 @@ impl Call<'_> {
         let input = self.input.clone();
         let ended = exchange(child, input, self.limit, self.endable)
             .map_err(|source| Error::Io { what: format!("wait for git {action}"), source })?;
+        if let Some(taking) = taking {
+            // one that was killed may have left its locks
+            if ended.status.is_some_and(|status| status.code().is_some()) { taking.end() } else { taking.killed() }
+        }
         match ended.status {
-            Some(status) => {
-                // one that was killed may have left its locks
-                match (taking, status.code()) {
-                    (Some(taking), Some(_)) => taking.end(),
-                    (Some(taking), None) => taking.killed(),
-                    (None, _) => {}
-                }
-                Ok((status, ended.stdout, ended.stderr))
-            }
-            None => {
-                taking.map_or((), Taking::killed);
-                Err(Error::TimedOut { action: action.to_owned(), limit: self.limit })
-            }
+            Some(status) => Ok((status, ended.stdout, ended.stderr)),
+            None => Err(Error::TimedOut { action: action.to_owned(), limit: self.limit }),
         }
     }
 }
