@@ -17,6 +17,8 @@ const PERSONS: &str = "Branches, tags and stash of this repository are the perso
 /// After a command: branch and HEAD go back to where the task has them, and what is the person's and gone comes back. Gives
 /// what the model has to know of the latter.
 pub(super) fn see_to(journal: &mut Journal, worktree: &Worktree, head: &CommitId) -> Result<Option<String>, Error> {
+    // nothing of the command runs any more
+    record_locks(journal, worktree.remove_left_locks()?)?;
     worktree.take_in(head)?;
     worktree.see_to_persons()?;
     let before = journal.task().changes.len();
@@ -24,6 +26,13 @@ pub(super) fn see_to(journal: &mut Journal, worktree: &Worktree, head: &CommitId
     let put_back = journal.task().changes.iter().skip(before).filter(|change| change.is_put_back());
     let lines: Vec<String> = put_back.map(|change| format!("Note: {change}.")).collect();
     Ok((!lines.is_empty()).then(|| format!("{}\n{PERSONS}", lines.join("\n"))))
+}
+
+fn record_locks(journal: &mut Journal, locks: Vec<String>) -> Result<(), Error> {
+    if !locks.is_empty() {
+        journal.push(EventKind::LocksRemoved { locks })?;
+    }
+    Ok(())
 }
 
 /// The person's, where the process was cut off that ran a command.
@@ -34,6 +43,7 @@ pub(super) fn see_to_again(journal: &mut Journal, checkout: &Checkout) -> Result
         standing => standing?,
     };
     let Some(standing) = standing else { return Ok(()) };
+    record_locks(journal, standing.remove_left_locks_again()?)?;
     standing.see_to_persons_again()?;
     record::repairs(journal, &standing)
 }

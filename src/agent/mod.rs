@@ -10,6 +10,7 @@ pub mod context;
 pub mod decisions;
 mod finish;
 pub mod first_request;
+pub mod gone;
 pub mod intents;
 mod left_out;
 mod masked;

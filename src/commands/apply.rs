@@ -89,9 +89,11 @@ pub fn apply(opened: &Opened, id: TaskId, wish: Wish) -> Result<Applied, Error> 
             agent::intents::apply::already(&task, &checkout, manner, opened.clock().civil_ms()).map_err(plainly)?
     {
         let notices = there.notices.clone();
-        return told(&task, &checkout, Report { brought: Brought::Already(there), notices });
+        let report = Report { brought: Brought::Already(there), incomplete: false, left: Vec::new(), notices };
+        return told(&task, &checkout, report);
     }
     let mut journal = Journal::resume(log, opened.clock(), id, "apply", Vec::new())?;
+    journal.hold_checkout(checkout.git_dir())?;
     let checkout = owned(checkout, &mut journal)?;
     match wish {
         Wish::Bring(manner) => {
@@ -99,7 +101,14 @@ pub fn apply(opened: &Opened, id: TaskId, wish: Wish) -> Result<Applied, Error> 
             told(journal.task(), &checkout, report)
         }
         Wish::PutBack => match agent::intents::apply::put_back(&mut journal, &checkout).map_err(plainly)? {
-            PutBack::Nothing(why) => Err(Error::NothingToPutBack { task: id, why }),
+            PutBack::Nothing(why) => Err(Error::NothingToPutBack { task: id, why: why.to_owned(), left: Vec::new() }),
+            PutBack::Left(left) => {
+                let why = format!(
+                    "it was taken back before, and left these, which are neither as they were nor as the task has them: {}",
+                    left.join(", ")
+                );
+                Err(Error::NothingToPutBack { task: id, why, left })
+            }
             PutBack::Done { carried, committed, earlier } => {
                 let exit = if carried.left.is_empty() && committed.is_empty() && earlier.is_empty() { 0 } else { 6 };
                 let mut notices = carried.notices;
@@ -110,7 +119,7 @@ pub fn apply(opened: &Opened, id: TaskId, wish: Wish) -> Result<Applied, Error> 
                         earlier.join(", ")
                     ));
                 }
-                let report = Report { brought: Brought::Files, notices };
+                let report = Report { brought: Brought::Files, incomplete: false, left: Vec::new(), notices };
                 let told = told(journal.task(), &checkout, report)?;
                 Ok(Applied { how: "put_back", files: carried.moved, left: carried.left, committed, exit, ..told })
             }
@@ -141,14 +150,14 @@ fn told(task: &Task, checkout: &Checkout, report: Report) -> Result<Applied, Err
         r#type: "apply",
         task: task.id,
         how,
-        exit: 0,
+        exit: if report.incomplete { 6 } else { 0 },
         checkout: checkout.root().display().to_string(),
         branch: here.branch,
         head: here.commit.map(|commit| commit.0),
         commits,
         files: files.into_iter().map(|file| file.path).collect(),
         seen,
-        left: there.map(|there| there.changed).unwrap_or_default(),
+        left: there.map_or(report.left, |there| there.changed),
         committed: Vec::new(),
         notices: [report.notices, locks_in_the_way(checkout)].concat(),
         before: checkout.has_ref(&before)?.then_some(before),

@@ -151,7 +151,12 @@ pub(super) fn begin(
     if let Some(found) = first_request::too_small(role, wording, model, brief, checks, workspace) {
         return Err(Error::Window(found));
     }
-    Ok(Journal::begin(opened.log()?, opened.clock(), id, started, subscribers)?)
+    let mut log = opened.log()?;
+    if started.workplace.isolation == Isolation::InPlace {
+        // before the task is there: it would only rest
+        log.hold_checkout(checkout.git_dir(), id)?;
+    }
+    Ok(Journal::begin(log, opened.clock(), id, started, subscribers)?)
 }
 
 /// A branch name that is not taken.

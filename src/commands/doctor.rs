@@ -283,6 +283,7 @@ async fn connect(settings: &Settings, environment: &Environment, root: Option<&P
                 | Error::Over { .. }
                 | Error::NoDiff { .. }
                 | Error::OtherCheckout { .. }
+                | Error::RepositoryGone { .. }
                 | Error::NotHandedBack { .. }
                 | Error::NothingToPutBack { .. }
                 | Error::NoQuestion { .. }

@@ -185,6 +185,14 @@ pub enum Error {
         /// The command.
         command: &'static str,
     },
+    /// The repository that a task was begun in is gone.
+    #[error("there is no repository in {checkout} any more: the branch and the commits of task {task:#} went with it")]
+    RepositoryGone {
+        /// Which.
+        task: TaskId,
+        /// Where it was begun.
+        checkout: String,
+    },
     /// Only what was handed back can be applied.
     #[error("task {task:#} was not handed back ({outcome}), so there is nothing to apply")]
     NotHandedBack {
@@ -199,7 +207,9 @@ pub enum Error {
         /// Which.
         task: TaskId,
         /// What was seen.
-        why: &'static str,
+        why: String,
+        /// Paths that were left when it was taken back before.
+        left: Vec<String>,
     },
     /// An answer for a task that asks nothing.
     #[error("task {task:#} does not wait for a decision about its files")]

@@ -102,7 +102,10 @@ pub fn task(opened: &Opened, name: &str, purpose: Purpose) -> Result<Named, Erro
 }
 
 fn nearness(opened: &Opened, here: Option<&Checkout>, started: &TaskStarted) -> Result<Nearness, Error> {
-    let Some(here) = here else { return Ok(Nearness::Far) };
+    let Some(here) = here else {
+        let is_its_place = gone_from(opened, started);
+        return Ok(if is_its_place { Nearness::Here } else { Nearness::Far });
+    };
     if opened.is_here(started)? {
         return Ok(Nearness::Here);
     }
@@ -111,4 +114,11 @@ fn nearness(opened: &Opened, here: Option<&Checkout>, started: &TaskStarted) -> 
         // gone, or no repository any more: not this one, as far as can be seen
         Ok(_) | Err(_) => Nearness::Far,
     })
+}
+
+/// Whether the command stands where a task was begun, and there is no repository any more.
+fn gone_from(opened: &Opened, started: &TaskStarted) -> bool {
+    let place = Path::new(&started.workplace.checkout);
+    let standing = crate::repo::real_path(opened.path());
+    standing.is_ok_and(|standing| standing.starts_with(place)) && !place.join(".git/objects").exists()
 }

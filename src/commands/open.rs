@@ -117,6 +117,14 @@ impl Opened {
         Ok(checkout.clone().with_filters(&started.workplace.filters).never_staging(rules))
     }
 
+    /// The same, where its repository may be gone: none then.
+    pub fn checkout_of_any(&self, started: &TaskStarted) -> Result<Option<Checkout>, Error> {
+        match self.checkout_of(started) {
+            Err(Error::Repo(repo::Error::NotARepository { .. })) => Ok(None),
+            found => found.map(Some),
+        }
+    }
+
     /// The state directory.
     #[must_use]
     pub fn state_dir(&self) -> &Path {

@@ -165,13 +165,15 @@ pub async fn resume(
     }
     let log = opened.log()?;
     let task = log.task(id)?;
-    let checkout = opened.checkout_of(&task.started)?;
+    let Some(checkout) = opened.checkout_of_any(&task.started)? else {
+        return Err(Error::RepositoryGone { task: id, checkout: task.started.workplace.checkout.clone() });
+    };
     if answer.is_some() && (!task.asks_about_files() || task.given_up()) {
         return Err(Error::NoQuestion { task: id });
     }
     if let Some(outcome) = task.outcome().filter(|_| !is_pending(&task)) {
         let mask = secrets::mask(&opened.environment, Some(&checkout), None, &task.started.commands.pass_env);
-        return TaskResult::new(&task, &outcome, &checkout, &mask);
+        return TaskResult::new(&task, &outcome, Some(&checkout), &mask);
     }
     let proxy = proxy::connect(&opened.settings, &opened.environment)?;
     let subscribers = std::mem::take(&mut watch.subscribers);

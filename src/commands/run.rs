@@ -11,7 +11,7 @@ use crate::{
         turn,
         workplace::Workplace,
     },
-    domain::{checkout::Isolation, mask::Mask},
+    domain::{checkout::Isolation, intent::IntentKind, mask::Mask, task::Task},
     log::{Journal, Subscriber},
     ports::llm::Llm,
     repo::Checkout,
@@ -29,6 +29,22 @@ pub struct Watch {
     pub commands: RunningCommands,
 }
 
+/// Whether going on with a task changes the checkout itself.
+fn works_in_checkout(task: &Task) -> bool {
+    let brings = |kind: &IntentKind| match kind {
+        IntentKind::Apply { .. } | IntentKind::Land(_) | IntentKind::PutBack { .. } => true,
+        IntentKind::Task
+        | IntentKind::FileEdit { .. }
+        | IntentKind::Command { .. }
+        | IntentKind::Check { .. }
+        | IntentKind::Squash { .. }
+        | IntentKind::Discard { .. }
+        | IntentKind::CleanUp
+        | IntentKind::CheckoutSwitch { .. } => false,
+    };
+    task.started.workplace.isolation == Isolation::InPlace || task.pending_intents().any(|intent| brings(&intent.kind))
+}
+
 /// Works the task until it ends or rests, and says what it came to. Whoever only ends a task needs no model.
 pub async fn run(
     opened: &Opened,
@@ -38,6 +54,9 @@ pub async fn run(
     mut journal: Journal,
     watch: Watch,
 ) -> Result<TaskResult, Error> {
+    if works_in_checkout(journal.task()) {
+        journal.hold_checkout(checkout.git_dir())?;
+    }
     checkout.leave_mark().map_err(|error| Error::Cut {
         task: journal.task().id,
         source: Box::new(error.into()),
@@ -61,5 +80,5 @@ pub async fn run(
         source @ agent::Error::Unmade { .. } => Error::Unmade { task, source: Box::new(source) },
         source => Error::Cut { task, source: Box::new(source), offered: None },
     })?;
-    TaskResult::new(journal.task(), &outcome, checkout, &outside.mask)
+    TaskResult::new(journal.task(), &outcome, Some(checkout), &outside.mask)
 }

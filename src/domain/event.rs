@@ -199,7 +199,7 @@ pub enum EventKind {
         /// The directory below which they are, an absolute path.
         place: String,
     },
-    /// Lock files of git's that killed processes of the task had left were removed before anything else was done.
+    /// Lock files of git's that processes of the task had left were removed.
     LocksRemoved {
         /// Their paths.
         locks: Vec<String>,

@@ -100,11 +100,11 @@ impl Checkout {
         Self { never_staged: rules, ..self }
     }
 
-    /// The same checkout with git processes that hold the lock of a task, so that one that outlives a killed nisse keeps
+    /// The same checkout with git processes that hold the locks of a task, so that one that outlives a killed nisse keeps
     /// the task.
     #[must_use]
-    pub fn holding(self, task: TaskId, lock: Weak<File>) -> Self {
-        Self { git: self.git.holding(task, lock), ..self }
+    pub fn holding(self, task: TaskId, locks: Vec<Weak<File>>) -> Self {
+        Self { git: self.git.holding(task, locks), ..self }
     }
 
     /// The same checkout, whose git processes that may be ended are known there.

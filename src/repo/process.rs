@@ -62,9 +62,9 @@ pub(super) struct Ended {
 }
 
 /// Puts the process to be into a group of its own without a terminal: in the background nobody could answer what it
-/// asks there. It holds `lock` for as long as it lives, so that what outlives a killed nisse keeps its task. It works in
+/// asks there. It holds `locks` for as long as it lives, so that what outlives a killed nisse keeps its task. It works in
 /// `directory`, if that is given, wherever the path to it leads by now.
-pub(super) fn set_apart(command: &mut Command, lock: Option<Arc<File>>, directory: Option<Arc<OwnedFd>>) {
+pub(super) fn set_apart(command: &mut Command, locks: Vec<Arc<File>>, directory: Option<Arc<OwnedFd>>) {
     command.process_group(0);
     let apart = move || {
         if let Ok(terminal) = rustix::fs::open(c"/dev/tty", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty()) {
@@ -75,11 +75,8 @@ pub(super) fn set_apart(command: &mut Command, lock: Option<Arc<File>>, director
         if let Some(directory) = &directory {
             rustix::process::fchdir(directory)?;
         }
-        match &lock {
-            // here, in the child, so that no other child of ours ever gets it
-            Some(lock) => fcntl_setfd(lock, FdFlags::empty()).map_err(io::Error::from),
-            None => Ok(()),
-        }
+        // here, in the child, so that no other child of ours ever gets one
+        locks.iter().try_for_each(|lock| fcntl_setfd(lock, FdFlags::empty()).map_err(io::Error::from))
     };
     #[expect(unsafe_code, reason = "there is no other way to do something in the child")]
     // SAFETY: between fork and exec only open, ioctl, close, fchdir and fcntl are called: async-signal-safe, nothing is allocated.

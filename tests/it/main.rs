@@ -31,6 +31,7 @@ mod fallback;
 mod found;
 mod gates;
 mod generated;
+mod gone;
 mod headless;
 mod house;
 mod in_place;

@@ -221,3 +221,23 @@ fn a_signal_at_a_question_ends_nisse_and_gives_the_cursor_back() {
     }
     assert!(!env.root().join("home/config/nisse/config.toml").exists());
 }
+
+/// Marks that turn the order of what is written make a command read as another one.
+#[test]
+fn nothing_turns_what_is_shown_around() {
+    let env = TestEnvironment::new(
+        Wire::Chat,
+        vec![
+            Step::call("run_command", json!({"command": "printf 'a\u{202e}b\u{2066}c\\n'; echo x > 'b\u{202e}.txt'"})),
+            Step::hand_back(),
+        ],
+    );
+    env.set("TERM", "xterm-256color");
+    let run = env.finish(env.start_on_terminal(&["delegate", "Make\u{2067} b.txt."]));
+    let log = env.finish(env.start_on_terminal(&["log", "--diff", "000"]));
+    for shown in [&run.exits(0).stdout, &log.stdout] {
+        assert!(shown.contains("txt"), "{shown}");
+        let turns = |c: char| matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+        assert!(!shown.contains(turns), "{shown:?}");
+    }
+}

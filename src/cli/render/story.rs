@@ -135,7 +135,7 @@ pub fn lines(event: &Event) -> Vec<String> {
             vec![format!("no commit can hold {}; it is kept in {place}", paths.join(", "))]
         }
         EventKind::LocksRemoved { locks } => {
-            vec![format!("removed lock files that killed processes of this task had left: {}", locks.join(", "))]
+            vec![format!("removed lock files of git's that processes of this task had left: {}", locks.join(", "))]
         }
         EventKind::LeftOut { paths } => {
             vec![left_out(paths)]
