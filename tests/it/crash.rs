@@ -9,6 +9,7 @@ mod home;
 mod left;
 mod log;
 mod meanwhile;
+mod syncs;
 mod task;
 
 use std::{
