@@ -15,6 +15,7 @@ pub mod place;
 mod prepare;
 mod recover;
 mod repository;
+pub mod retry;
 pub mod roles;
 mod settle;
 mod switch;
