@@ -46,9 +46,7 @@ struct Function {
 }
 
 /// The functions of a file, and the words outside of their bodies.
-fn functions(path: &str, source: &str) -> (Vec<Function>, BTreeSet<String>) {
-    let code = code(&without_tests(source));
-    let tokens = tokens(&code);
+fn functions(path: &str, tokens: &[&str]) -> (Vec<Function>, BTreeSet<String>) {
     let (mut found, mut outside) = (Vec::new(), BTreeSet::new());
     let (mut at, mut depth, mut foreign) = (0, 0usize, None); // foreign: the depth of an `impl Trait for`
     while at < tokens.len() {
@@ -112,10 +110,12 @@ pub(super) fn unreached(sources: &[(String, String)]) -> Vec<String> {
     let (mut all, mut open) = (Vec::new(), vec!["main".to_owned()]);
     let tests: Vec<String> = sources.iter().flat_map(|(path, source)| test_files(path, source)).collect();
     for (path, source) in sources.iter().filter(|(path, _)| !tests.contains(path)) {
-        let (found, outside) = functions(path, source);
+        let code = code(&without_tests(source));
+        let tokens = tokens(&code);
+        let (found, outside) = functions(path, &tokens);
         all.extend(found);
         // what imports name is not called by that
-        let imported: BTreeSet<String> = imports(source);
+        let imported = imports(&tokens);
         open.extend(outside.into_iter().filter(|word| !imported.contains(word)));
     }
     let mut named: BTreeMap<&str, Vec<&Function>> = BTreeMap::new();
@@ -136,9 +136,7 @@ pub(super) fn unreached(sources: &[(String, String)]) -> Vec<String> {
 }
 
 /// The words of `use` and `pub use`.
-fn imports(source: &str) -> BTreeSet<String> {
-    let code = code(&without_tests(source));
-    let tokens = tokens(&code);
+fn imports(tokens: &[&str]) -> BTreeSet<String> {
     let mut words = BTreeSet::new();
     let mut within = false;
     for (at, token) in tokens.iter().enumerate() {

@@ -12,9 +12,10 @@ use nisse::{
         mask::{MASKED, Mask},
         message::{Call, Part, Reply, Stop},
         model::{AnsweredBy, PinnedModel, Prices, Route, Usage},
+        next::{Now, Step, next},
         outcome::{End, Outcome, Pause},
         reasoning::Reasoning,
-        task::{LastTrouble, Overflow, Task},
+        task::{LastTrouble, Overflow, Repeat, Task},
         upstream::{Reaction, Trouble},
         window::STRONGER_EVICTIONS,
     },
@@ -314,6 +315,54 @@ fn what_was_left_out_is_not_left_out_again() {
     happens(&mut task, EventKind::ContextEvicted { through_turn: 2 });
     assert_eq!(task.turns[0].results[0].content, stub, "a stub stands for the result, and for no stub");
     assert!(task.turns[1].results[0].content.len() < 1000 && task.turns[2].results[0].content == long);
+}
+
+#[test]
+fn a_model_may_go_wrong_so_often_and_no_more() {
+    let failed = |change: &dyn Fn(&mut Task)| {
+        let mut task = task(&["x"], &[]);
+        change(&mut task);
+        match next(&task, Now { spent_ms: 0, stop: false }) {
+            Step::Finish(Outcome::Ended { end: End::Failed, .. }) => true,
+            Step::Ask => false,
+            other => panic!("{other:?}"),
+        }
+    };
+    let role = started().role;
+    for (count, fails) in [(role.bad_replies - 1, false), (role.bad_replies, true)] {
+        assert_eq!(failed(&|task| task.bad_replies = count), fails, "bad replies");
+    }
+    // as many checks may fail, and be mended
+    for (count, fails) in [(role.failed_checks, false), (role.failed_checks + 1, true)] {
+        assert_eq!(failed(&|task| task.failed_checks = count), fails, "failed checks");
+    }
+    for (count, fails) in [(1, false), (2, true)] {
+        assert_eq!(failed(&|task| task.unchanged_claims = count), fails, "claims of success on an unchanged tree");
+    }
+    // the model is told first, and then it came once more
+    for (count, told, fails) in [
+        (role.repeats, role.repeats - 1, true),
+        (role.repeats, 1, true),
+        (role.repeats, role.repeats, false),
+        (role.repeats, 0, false),
+        (role.repeats + 5, 0, false),
+        (role.repeats - 1, 1, false),
+    ] {
+        assert_eq!(
+            failed(&|task| task.repeat = Repeat { key: None, count, told }),
+            fails,
+            "{count} times, told at {told}"
+        );
+    }
+    let mut task = task(&["x"], &[]);
+    let gated = |count, task: &mut Task| {
+        task.overflow = Some(Overflow { count, estimated_input: 1, message: String::new() });
+        matches!(
+            next(task, Now { spent_ms: 0, stop: false }),
+            Step::Finish(Outcome::Paused { pause: Pause::Gated, .. })
+        )
+    };
+    assert!(!gated(STRONGER_EVICTIONS, &mut task) && gated(STRONGER_EVICTIONS + 1, &mut task));
 }
 
 #[test]

@@ -116,6 +116,20 @@ fn a_place_without_files_of_a_repository_is_refused() {
     }
 }
 
+#[test]
+fn a_git_that_is_too_old_is_refused_and_the_oldest_that_will_do_is_not() {
+    let env = environment(vec![write()]);
+    let says = |version: &str| {
+        env.before_git(&format!("case \" $* \" in *' --version '*) echo 'git version {version}'; exit;; esac"));
+        env.delegate(&[], "Work.")
+    };
+    for version in ["2.33.8", "2.9.5", "1.99.0"] {
+        let run = says(version);
+        refused(&env, &run, &[&format!("git {version} is too old: 2.34 or newer is needed"), "install git 2.34"]);
+    }
+    says("2.34.0").ends(0, "handback");
+}
+
 fn give_away(path: &Path, user: u32) {
     let given = Command::new("chown").args(["-R", &format!("{user}:{user}")]).arg(path).status().unwrap();
     assert!(given.success());

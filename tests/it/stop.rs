@@ -81,6 +81,38 @@ fn a_stop_in_a_request_drops_it_and_the_resume_asks_again() {
     }
 }
 
+#[test]
+fn a_stop_in_a_check_ends_it_and_the_work_is_judged_after_a_resume() {
+    let scratch = tempfile::tempdir().unwrap();
+    let [began, go] = ["began", "go"].map(|name| scratch.path().join(name));
+    let check = format!("test -e {} || {{ : > {}; exec sleep 600; }}", go.display(), began.display());
+    let work = Step::call("write_file", json!({"path": "b.txt", "content": "b\n"}));
+    let env = TestEnvironment::new(Wire::Chat, vec![work, Step::hand_back(), Step::hand_back()]);
+    let running = env.start(&["delegate", "--json", "--check", &check, "Make b.txt."]);
+    assert!(wait_until(SOON, || began.exists()), "the check did not begin");
+    running.signal(Signal::TERM);
+    let run = env.finish(running);
+    run.ends(7, "stopped");
+    assert!(run.stdout.contains("Not judged: the person asked to stop"), "{}", run.report());
+    fs::write(go, "").unwrap();
+    let result = env.run(&["resume", "--json"]).ends(0, "handback");
+    assert_eq!(result["cause"], "the check passed", "{result}");
+}
+
+#[test]
+fn a_stop_ends_the_wait_for_another_try() {
+    let scratch = tempfile::tempdir().unwrap();
+    let asked = scratch.path().join("asked");
+    let seen = asked.clone();
+    let busy = Step::error(503, &[("retry-after", "250")], "internal_server_error", "overloaded");
+    let busy = busy.before(move || fs::write(&seen, "").unwrap());
+    let env = TestEnvironment::new(Wire::Chat, vec![busy, Step::hand_back()]).with_running_clock();
+    let running = env.start(&["delegate", "--json", "Make b.txt."]);
+    assert!(wait_until(SOON, || asked.exists()), "the request was not sent");
+    running.signal(Signal::TERM);
+    env.finish(running).ends(7, "stopped");
+}
+
 /// A shell ends a loop only where the program in it died of Ctrl-C.
 #[test]
 fn ctrl_c_at_a_terminal_ends_the_loop_around_nisse_when_everything_is_in_order() {

@@ -13,8 +13,9 @@ use std::{
 use regex::Regex;
 use serde_json::json;
 
-use super::{home, task};
+use super::task;
 use crate::{
+    apply::handed_back,
     packing::large_turns,
     support::{Needs, Script, Step, TestEnvironment, Wire, lacks},
 };
@@ -26,6 +27,8 @@ enum Did {
     Sync(PathBuf),
     /// A name took the place of another, or a second one was given.
     Name(PathBuf, PathBuf),
+    /// A directory was made.
+    Made(PathBuf),
     /// A name went.
     Gone(PathBuf),
     /// The model was asked.
@@ -42,7 +45,7 @@ enum Did {
 struct Trace(Vec<Did>);
 
 const CALLS: &str = "trace=execve,write,writev,sendto,sendmsg,fsync,fdatasync,sync_file_range,rename,renameat,renameat2,link,\
-                     linkat,unlink,unlinkat";
+                     linkat,unlink,unlinkat,mkdir,mkdirat";
 
 /// Runs nisse with a look at its calls.
 fn traced(env: &TestEnvironment, code: i32, arguments: &[&str]) -> Trace {
@@ -117,6 +120,7 @@ fn did(call: &str) -> Option<Did> {
         pattern(r#"^(?:rename|link)\w*\((?:\S+?<([^>]*)>, )?"([^"]*)", (?:\S+?<([^>]*)>, )?"([^"]*)".*\) += 0"#)
     });
     static GONE: LazyLock<Regex> = LazyLock::new(|| pattern(r#"^unlink\w*\((?:\S+?<([^>]*)>, )?"([^"]*)".*\) += 0"#));
+    static MADE: LazyLock<Regex> = LazyLock::new(|| pattern(r#"^mkdir\w*\((?:\S+?<([^>]*)>, )?"([^"]*)".*\) += 0"#));
     static POINT: LazyLock<Regex> = LazyLock::new(|| pattern(r#"^write\(2<[^"]*"([a-z_]+\.[a-z_]+)""#));
     let path = |groups: &regex::Captures<'_>, at: usize, name: usize| {
         Path::new(groups.get(at).map_or("", |found| found.as_str())).join(&groups[name])
@@ -129,6 +133,9 @@ fn did(call: &str) -> Option<Did> {
     }
     if let Some(gone) = GONE.captures(call) {
         return Some(Did::Gone(path(&gone, 1, 2)));
+    }
+    if let Some(made) = MADE.captures(call) {
+        return Some(Did::Made(path(&made, 1, 2)));
     }
     if let Some(point) = POINT.captures(call) {
         return Some(Did::At(point[1].to_owned()));
@@ -174,20 +181,45 @@ impl Part<'_> {
     /// Asserts that what came to be called `name` is so on the disk by the end; gives when it was named, and its name before.
     #[track_caller]
     fn names_durably(&self, name: &str) -> (usize, &Path) {
-        let named = self.0.iter().enumerate().rev().find_map(|(at, did)| match did {
-            Did::Name(from, to) if to.ends_with(name) => Some((at, from, to)),
-            _ => None,
-        });
-        let (at, from, to) = named.unwrap_or_else(|| panic!("nothing came to be called {name}: {:#?}", self.0));
+        let (at, from) = self.named(name);
+        let Did::Name(_, to) = &self.0[at] else { unreachable!("a name") };
         let above = Did::Sync(to.parent().unwrap().to_owned());
         assert!(self.0[at..].contains(&above), "the name {name} may be lost: {:#?}", self.0);
         (at, from)
+    }
+
+    /// When something came to be called `name` the last time, and its name before.
+    #[track_caller]
+    fn named(&self, name: &str) -> (usize, &Path) {
+        let named = self.0.iter().enumerate().rev().find_map(|(at, did)| match did {
+            Did::Name(from, to) if to.ends_with(name) => Some((at, from.as_path())),
+            _ => None,
+        });
+        named.unwrap_or_else(|| panic!("nothing came to be called {name}: {:#?}", self.0))
+    }
+
+    /// Asserts that a directory that was made has its name on the disk by the end.
+    #[track_caller]
+    fn makes_durably(&self, name: &str) {
+        let made = self.0.iter().enumerate().find_map(|(at, did)| match did {
+            Did::Made(path) if path.ends_with(name) => Some((at, path)),
+            _ => None,
+        });
+        let (at, path) = made.unwrap_or_else(|| panic!("no {name} was made: {:#?}", self.0));
+        let above = Did::Sync(path.parent().unwrap().to_owned());
+        assert!(self.0[at..].contains(&above), "the name {name} may be lost: {:#?}", self.0);
     }
 
     /// The same of a file that was whole on the disk before.
     #[track_caller]
     fn puts_durably(&self, name: &str) {
         let (at, from) = self.names_durably(name);
+        self.is_whole(at, from, name);
+    }
+
+    /// Asserts that the file that was named `from` until then was on the disk.
+    #[track_caller]
+    fn is_whole(&self, at: usize, from: &Path, name: &str) {
         // it may have had two names before
         let earlier = self.0[..at].iter().rev().find_map(|did| match did {
             Did::Name(first, then) if then == from => Some(first.as_path()),
@@ -220,7 +252,7 @@ impl Part<'_> {
                     assert!(synced.remove(from), "{} was put before it was whole", to.display());
                     assert!(open.is_empty(), "{} was put before these were on the disk: {open:#?}", to.display());
                 }
-                Did::Name(..) | Did::Gone(_) | Did::Asked | Did::Owned | Did::Ran | Did::At(_) => {}
+                Did::Name(..) | Did::Made(_) | Did::Gone(_) | Did::Asked | Did::Owned | Did::Ran | Did::At(_) => {}
             }
         }
         (refs, objects)
@@ -232,8 +264,18 @@ fn a_turn_with_a_file_and_the_squash() {
     if lacks(Needs::Tracing) {
         return;
     }
-    let env = task::world("worktree", Step::hand_back());
+    let steps = vec![
+        Step::call("write_file", json!({"path": "d/b.txt", "content": "b\n"})),
+        Step::call("edit_file", json!({"path": "a.txt", "old": "unfinished", "new": "finished"})),
+        Step::hand_back(),
+    ];
+    let env = TestEnvironment::new(Wire::Chat, Script::ByHistory(steps));
+    env.checkout.write("a.txt", "unfinished\n");
     let trace = traced(&env, 0, &task::begin("worktree"));
+    // the checkout's own mark
+    let all = trace.all();
+    let (at, from) = all.named("nisse-id");
+    all.is_whole(at, from, "nisse-id");
     // the log says what begins before anything outside of it is touched
     let owned = trace.place(&Did::Owned, 0);
     let outside = |did: &Did| matches!(did, Did::Name(_, to) if to.starts_with(env.checkout.path()) || to.starts_with(env.state().join("worktrees")));
@@ -245,12 +287,14 @@ fn a_turn_with_a_file_and_the_squash() {
     assert!(Part(&trace.0[ready..asked]).commits() >= 1, "asked before the log said so\n{trace}");
     // the reply is whole in the log, and then the intent
     assert!(trace.after(&Did::Asked, "edit.opened").commits() >= 2, "{trace}");
-    trace.between("edit.opened", "edit.written").puts_durably("b.txt");
+    let edit = trace.between("edit.opened", "edit.written");
+    edit.makes_durably("d");
+    edit.puts_durably("d/b.txt");
     let checkpoint = trace.between("edit.written", "checkpoint.branch");
     assert_eq!(checkpoint.commits(), 0, "the log says that it is done before it is\n{trace}");
-    // a blob, a tree, a commit, and then the branch
+    // a blob, two trees, a commit, and then the branch
     let (refs, objects) = checkpoint.objects_come_before_refs();
-    assert!(refs == 1 && objects >= 3, "{refs} refs, {objects} objects\n{trace}");
+    assert!(refs == 1 && objects >= 4, "{refs} refs, {objects} objects\n{trace}");
     checkpoint.puts_durably("nisse/000000000100-finish-it");
     // the result, the settlement and the next request
     let branch = trace.place(&Did::At("checkpoint.branch".to_owned()), 0);
@@ -271,7 +315,8 @@ fn a_turn_with_a_command_in_place() {
         return;
     }
     let script = Script::ByHistory(vec![
-        Step::call("run_command", json!({"command": "mkdir d; echo b > d/b.txt"})),
+        Step::call("run_command", json!({"command": "mkdir d; echo b > d/b.txt; ln d/b.txt d/twin"})),
+        Step::call("edit_file", json!({"path": "d/b.txt", "old": "b", "new": "c"})),
         Step::hand_back(),
     ]);
     let env = TestEnvironment::new(Wire::Chat, script);
@@ -293,6 +338,9 @@ fn a_turn_with_a_command_in_place() {
     let (refs, objects) = checkpoint.objects_come_before_refs();
     assert!(refs == 1 && objects >= 4, "{refs} refs, {objects} objects: a blob, two trees, a commit\n{trace}");
     assert_eq!(checkpoint.commits(), 0, "the log says that it is done before it is\n{trace}");
+    // a file with a second name is written where it is
+    let edit = trace.between("edit.opened", "edit.written");
+    assert!(edit.syncs(|path| path.ends_with("d/b.txt")) >= 1, "{trace}");
     trace.all().objects_come_before_refs();
 }
 
@@ -301,7 +349,10 @@ fn bringing_the_work_home_keeps_what_was_there() {
     if lacks(Needs::Tracing) {
         return;
     }
-    let (env, task) = home::beside_own_work();
+    let (env, task) = handed_back(|_| {}, "echo task >> a.txt; mkdir new; echo b > new/b.txt");
+    env.person(|checkout| {
+        checkout.write("notes.txt", "mine\n");
+    });
     let trace = traced(&env, 0, &["apply", "--json", &task]);
     let opened = trace.place(&Did::At("apply.opened".to_owned()), 0);
     assert!(Part(&trace.0[..opened]).commits() >= 1, "{trace}");
@@ -310,7 +361,8 @@ fn bringing_the_work_home_keeps_what_was_there() {
     assert_eq!(refs, 2, "{trace}");
     let files = trace.between("apply.held", "apply.done");
     files.puts_durably("a.txt");
-    files.puts_durably("b.txt");
+    files.makes_durably("new");
+    files.puts_durably("new/b.txt");
     assert_eq!(files.commits(), 0, "the log says that it is done before it is\n{trace}");
     let done = trace.place(&Did::At("apply.done".to_owned()), 0);
     assert!(Part(&trace.0[done..]).commits() >= 1, "{trace}");
@@ -318,26 +370,30 @@ fn bringing_the_work_home_keeps_what_was_there() {
     env.changed_paths();
 }
 
-/// What no commit can hold comes out of the tree, to another file system, before the log says where it is kept.
+/// What no commit can hold comes out of the tree, to whatever file system, before the log says where it is kept.
 #[test]
 fn what_is_moved_out_of_the_tree() {
     if lacks(Needs::Tracing) || lacks(Needs::FileSystems) {
         return;
     }
-    let line = "git init -q --template= app; echo code > app/main.py; echo b > b.txt";
-    let steps = vec![Step::call("run_command", json!({"command": line})), Step::hand_back(), Step::hand_back()];
-    let env = TestEnvironment::new(Wire::Chat, Script::ByHistory(steps));
-    env.person_will_change(".git/logs/HEAD");
     let elsewhere = tempfile::tempdir_in("/dev/shm").unwrap();
-    env.set("NISSE_STATE_DIR", elsewhere.path().to_str().unwrap());
-    let trace = traced(&env, 0, &task::begin("in-place"));
-    let moved = trace.place(&Did::At("kept.moved".to_owned()), 0);
-    let code = env.checkout.path().join("app/main.py");
-    let gone = trace.0[..moved].iter().position(|did| *did == Did::Gone(code.clone())).unwrap();
-    let kept = Part(&trace.0[..gone]);
-    assert!(kept.syncs(|path| path.ends_with("main.py")) >= 1, "removed before what is kept was on the disk\n{trace}");
-    kept.names_durably("app");
-    assert!(Part(&trace.0[moved..]).commits() >= 1, "{trace}");
+    for other in [false, true] {
+        let line = "git init -q --template= app; echo code > app/main.py; echo b > b.txt";
+        let steps = vec![Step::call("run_command", json!({"command": line})), Step::hand_back(), Step::hand_back()];
+        let env = TestEnvironment::new(Wire::Chat, Script::ByHistory(steps));
+        env.person_will_change(".git/logs/HEAD");
+        if other {
+            env.set("NISSE_STATE_DIR", elsewhere.path().to_str().unwrap());
+        }
+        let trace = traced(&env, 0, &task::begin("in-place"));
+        let moved = trace.place(&Did::At("kept.moved".to_owned()), 0);
+        let code = Did::Gone(env.checkout.path().join("app/main.py"));
+        // what is copied is removed only then
+        let kept = Part(&trace.0[..if other { trace.place(&code, 0) } else { moved }]);
+        kept.names_durably("app");
+        assert!(!other || kept.syncs(|path| path.ends_with("main.py")) >= 1, "it may be lost\n{trace}");
+        assert!(Part(&trace.0[moved..]).commits() >= 1, "{trace}");
+    }
 }
 
 #[test]
