@@ -147,7 +147,7 @@ fn trouble_is_ridden_out_with_patience_that_ends() {
 fn what_did_not_fit_is_made_smaller_so_often_and_a_parameter_dropped_once() {
     let wait = |task: &Task, trouble| {
         let error = llm::Error { trouble, message: String::new(), retry_after: None, usage: None };
-        retry::wait(task, 0, Duration::from_secs(60), &error)
+        retry::wait(task, 0, Duration::from_mins(1), &error)
     };
     let mut task = task(&[], &[]);
     assert_eq!(wait(&task, Trouble::ContextOverflow), Some(Duration::ZERO));

@@ -84,7 +84,7 @@ impl Trace {
 
     fn place(&self, wanted: &Did, from: usize) -> usize {
         let found = self.0[from..].iter().position(|did| did == wanted);
-        found.map(|at| from + at).unwrap_or_else(|| panic!("never {wanted:?} after {from} of\n{self}"))
+        found.map_or_else(|| panic!("never {wanted:?} after {from} of\n{self}"), |at| from + at)
     }
 
     /// What was done between two points, each of which is come by once, or the first time after the other.
