@@ -2,6 +2,7 @@
 
 use std::{fs, time::Duration};
 
+use nisse::log::{Access, Log};
 use rustix::process::Signal;
 use serde_json::json;
 
@@ -101,14 +102,16 @@ fn a_stop_in_a_check_ends_it_and_the_work_is_judged_after_a_resume() {
 
 #[test]
 fn a_stop_ends_the_wait_for_another_try() {
-    let scratch = tempfile::tempdir().unwrap();
-    let asked = scratch.path().join("asked");
-    let seen = asked.clone();
     let busy = Step::error(503, &[("retry-after", "250")], "internal_server_error", "overloaded");
-    let busy = busy.before(move || fs::write(&seen, "").unwrap());
     let env = TestEnvironment::new(Wire::Chat, vec![busy, Step::hand_back()]).with_running_clock();
     let running = env.start(&["delegate", "--json", "Make b.txt."]);
-    assert!(wait_until(SOON, || asked.exists()), "the request was not sent");
+    // the log is read when it is there
+    let waits = || {
+        let log = Log::open(&env.state(), Access::Read).ok().flatten()?;
+        let task = log.tasks().ok()?.pop()?;
+        log.task(task).ok()?.trouble
+    };
+    assert!(wait_until(SOON, || waits().is_some()), "no trouble was recorded");
     running.signal(Signal::TERM);
     env.finish(running).ends(7, "stopped");
 }
