@@ -11,6 +11,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
+#[path = "architecture/reached.rs"]
+mod reached;
+
 /// Lines that a file may have before its tests.
 const MOST_LINES: usize = 450;
 
@@ -352,6 +355,12 @@ fn files_are_short_and_finished() {
             none(&[size_faults(&path, &source), unfinished(&path, &source)].concat());
         }
     }
+}
+
+#[test]
+fn every_public_function_is_reached_from_the_front_door() {
+    let sources = rust_files("src");
+    none(&reached::unreached(&sources));
 }
 
 #[test]

@@ -20,6 +20,7 @@ mod prepare;
 mod record;
 mod recover;
 mod reopen;
+pub mod retry;
 pub mod roles;
 mod set_up;
 pub mod tools;

@@ -26,7 +26,7 @@ use crate::{adapters::host::RunningCommands, agent::outside::Stopper, commands, 
 
 /// How long the work may take to stop by itself; the process is gone within 5 s.
 const GRACE: Duration = Duration::from_millis(3900);
-/// How long the last words, and the end of the commands, may take: whoever reads may have stopped reading.
+/// How long the last words may take: whoever reads may have stopped reading.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 /// Exit status of a stop.
 const STOPPED: u8 = 7;
@@ -157,7 +157,9 @@ async fn leave(manner: Manner, progress: Progress, way_on: fn(TaskId) -> String,
         render::say(manner, &format!("stopped at once{}", hint.map_or_else(String::new, |hint| format!("; {hint}"))));
     });
     let commands = tokio::task::spawn_blocking(move || running.kill());
-    let _ = tokio::time::timeout(LAST_WORDS, futures_util::future::join(words, commands)).await;
+    let _ = tokio::time::timeout(LAST_WORDS, words).await;
+    // this waits for nobody, and on a busy machine the look for the processes takes its time: none is left behind
+    let _ = commands.await;
     #[expect(clippy::exit, reason = "the person does not want to wait, or the work does not stop")]
     std::process::exit(i32::from(status(STOPPED)));
 }

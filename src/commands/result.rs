@@ -269,7 +269,8 @@ fn there<T>(asked: Result<T, repo::Error>) -> Result<Option<T>, repo::Error> {
 /// Commits that were found in the checkout of a task that works in place, and taken in: nobody can tell a command's from its
 /// person's.
 fn commits_taken_in(task: &Task, checkout: Option<&Checkout>) -> Vec<String> {
-    let (Some(checkout), Some(ready), Isolation::InPlace) = (checkout, &task.ready, task.started.workplace.isolation) else {
+    let (Some(checkout), Some(ready), Isolation::InPlace) = (checkout, &task.ready, task.started.workplace.isolation)
+    else {
         return Vec::new();
     };
     let told = |change: &RepositoryChange| {

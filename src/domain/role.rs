@@ -90,12 +90,6 @@ impl ToolName {
             Self::HandBack => "hand_back",
         }
     }
-
-    /// The tool with that name on the wire.
-    #[must_use]
-    pub fn from_wire(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|tool| tool.as_str() == name)
-    }
 }
 
 impl fmt::Display for ToolName {

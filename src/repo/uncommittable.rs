@@ -1,7 +1,8 @@
 //! What no commit can hold: repositories within the tree, special files (pipes, sockets), empty directories.
 
 use std::{
-    fs, io,
+    fs::{self, File},
+    io,
     os::unix::fs::FileTypeExt as _,
     path::{Path, PathBuf},
 };
@@ -98,7 +99,7 @@ impl Worktree {
             fs::create_dir_all(above).map_err(io_error("make", above))?;
             let done = match fs::rename(&from, &to) {
                 Err(error) if error.kind() == io::ErrorKind::CrossesDevices => take_across(&from, &to),
-                done => done.map(|()| true),
+                done => done.and_then(|()| sync_above(&to)).map(|()| true),
             };
             if done.map_err(io_error("move", &from))? {
                 moved.kept.push(path.clone());
@@ -116,7 +117,7 @@ pub fn move_whole(from: &Path, to: &Path) -> Result<(), Error> {
     fs::create_dir_all(above).map_err(io_error("make", above))?;
     let done = match fs::rename(from, to) {
         Err(error) if error.kind() == io::ErrorKind::CrossesDevices => take_across(from, &to.to_owned()).map(drop),
-        done => done,
+        done => done.and_then(|()| sync_above(to)),
     };
     done.map_err(io_error("move", from))
 }
@@ -165,7 +166,26 @@ fn take_across(from: &Path, to: &PathBuf) -> io::Result<bool> {
     if !copy_all(from, &half)? {
         return Ok(false);
     }
+    sync_all(&half)?;
     fs::rename(&half, to)?;
+    sync_above(to)?;
     clear(from)?;
     Ok(true)
+}
+
+/// Makes a tree durable: what it was copied from is about to go.
+fn sync_all(path: &Path) -> io::Result<()> {
+    let found = path.symlink_metadata()?;
+    if found.is_dir() {
+        for entry in fs::read_dir(path)? {
+            sync_all(&entry?.path())?;
+        }
+    }
+    // a pipe would wait for its writer
+    if found.is_dir() || found.is_file() { File::open(path)?.sync_all() } else { Ok(()) }
+}
+
+/// Makes a name durable.
+fn sync_above(path: &Path) -> io::Result<()> {
+    path.parent().map_or(Ok(()), |above| File::open(above)?.sync_all())
 }

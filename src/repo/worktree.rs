@@ -152,11 +152,6 @@ impl Worktree {
         self.branch.tip()
     }
 
-    /// Whether its files are those of `commit`; ignored ones and artefacts don't count.
-    pub fn is_clean_at(&self, commit: &CommitId) -> Result<bool, Error> {
-        Ok(self.changed_since(commit)?.is_empty())
-    }
-
     /// The paths whose files differ from those of `commit`, sorted; ignored ones and artefacts don't count.
     pub fn changed_since(&self, commit: &CommitId) -> Result<Vec<String>, Error> {
         Ok(self.changed_paths(commit)?.iter().map(|path| shown(path)).collect())

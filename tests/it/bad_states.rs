@@ -32,7 +32,10 @@ use nisse::{
 };
 use serde_json::{Value, json};
 
-use crate::prefix::{CLOCK, World};
+use crate::{
+    prefix::{CLOCK, World},
+    support::{Needs, lacks},
+};
 
 /// A recorded reply.
 enum Said {
@@ -194,7 +197,10 @@ fn how_many_states_a_model_goes_on_from() {
     let variable = |name: &str| std::env::var(format!("NISSE_REPLAY_{name}")).ok();
     let number = |name: &str, else_it_is: u64| variable(name).map_or(else_it_is, |text| text.parse().unwrap());
     let needed = |name: &str| variable(name).unwrap_or_else(|| panic!("set NISSE_REPLAY_{name}"));
-    let Some(url) = variable("URL") else { return eprintln!("skipped: NISSE_REPLAY_URL names no model to ask") };
+    if lacks(Needs::Model) {
+        return;
+    }
+    let url = needed("URL");
     let alias = needed("MODEL");
     let (window, times) = (number("WINDOW", 8192), number("TIMES", 1));
     let proxy = Proxy::new(Settings {

@@ -163,7 +163,7 @@ fn what_a_killed_process_used_counts() {
     let seen = asked.clone();
     let late = Step::hand_back().before(move || std::fs::write(&seen, "").unwrap()).delay(Duration::from_mins(10));
     let env = TestEnvironment::new(Wire::Chat, Script::ByHistory(vec![late])).with_running_clock();
-    let running = env.start(&["delegate", "--json", "--max-time", "3s", "Write for ever."]);
+    let running = env.start(&["delegate", "--json", "--max-time", "8s", "Write for ever."]);
     assert!(wait_until(Duration::from_mins(1), || asked.exists()), "no request");
     let beat = || {
         let locks = std::fs::read_dir(env.state().join("locks")).unwrap().flatten();
@@ -171,7 +171,6 @@ fn what_a_killed_process_used_counts() {
         let text = std::fs::read_to_string(beat?).ok()?;
         text.split_whitespace().nth(1)?.parse::<u64>().ok()
     };
-    // the cap itself would end it within 3 s
     assert!(wait_until(Duration::from_mins(1), || beat().is_some_and(|ms| ms >= 900)), "no beat");
     running.signal(Signal::KILL);
     env.finish(running);
@@ -227,6 +226,28 @@ fn the_time_cap_ends_a_command_in_its_middle() {
         let result = env.delegate(&["--max-time", "3s"], "Be quick.").ends(4, "capped");
         env.assert_discarded(&result);
     }
+}
+
+#[test]
+fn a_request_whose_input_alone_reaches_the_token_cap_is_not_sent() {
+    let env = TestEnvironment::new(Wire::Chat, vec![Step::give_up(), Step::give_up()]);
+    let run = env.delegate(&[], "Be brief.");
+    let sent = run.exits(3).json().into_iter().find(|line| line["event"] == "request_sent").unwrap();
+    let estimate = sent["data"]["estimated_input"].as_u64().unwrap();
+    let within = |cap: u64| env.delegate(&["--max-tokens", &cap.to_string()], "Be brief.");
+    within(estimate).ends(4, "capped");
+    assert_eq!(env.server.requests().len(), 1, "it was sent");
+    within(estimate + 1).ends(3, "failed");
+    assert_eq!(env.server.requests()[1].body["max_tokens"], 1);
+}
+
+#[test]
+fn the_time_cap_ends_a_check_in_its_middle_and_that_is_no_failed_check() {
+    let work = Step::call("write_file", json!({"path": "b.txt", "content": "b\n"}));
+    let env = TestEnvironment::new(Wire::Chat, vec![work, Step::hand_back()]).with_running_clock();
+    let run = env.delegate(&["--max-time", "10s", "--check", "exec sleep 600"], "Be quick.");
+    run.ends(4, "capped");
+    assert!(run.stdout.contains("Not judged: the task's time cap was reached"), "{}", run.report());
 }
 
 #[test]

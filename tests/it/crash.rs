@@ -10,6 +10,7 @@ mod home;
 mod left;
 mod log;
 mod meanwhile;
+mod syncs;
 mod task;
 
 use std::{

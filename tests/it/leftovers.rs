@@ -54,7 +54,12 @@ fn refs_of_settled_tasks_are_kept_for_thirty_days() {
         let kept = result["discarded_ref"].as_str().unwrap();
         assert_eq!(listed(&env, &["--fix"]), []);
         assert!(env.checkout.has_ref(kept));
-        env.set("NISSE_TEST_CLOCK", LATER);
+        // the tests' moment, and 30 days
+        let thirty_days = 1_795_910_400_000_u64 + 30 * 24 * 60 * 60 * 1000;
+        env.set("NISSE_TEST_CLOCK", &(thirty_days - 1).to_string());
+        assert_eq!(listed(&env, &["--fix"]), []);
+        assert!(env.checkout.has_ref(kept));
+        env.set("NISSE_TEST_CLOCK", &thirty_days.to_string());
         if by_the_next_task {
             env.delegate(&[], "Do nothing.").ends(3, "failed");
         } else {

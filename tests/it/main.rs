@@ -25,6 +25,7 @@ mod demo;
 mod doctor;
 mod domain_walk;
 mod drop;
+mod edges;
 mod elsewhere;
 mod exit_codes;
 mod fallback;

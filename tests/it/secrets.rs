@@ -4,7 +4,7 @@ use std::{fs, path::Path};
 
 use serde_json::json;
 
-use crate::support::{Step, TestEnvironment, Wire};
+use crate::support::{Script, Step, TestEnvironment, Wire};
 
 /// `x-access-token:ghs_CANARYn2n2n2n2n2n2n2n2n2n2n2` in base64, as a CI service writes it into the configuration.
 const BASIC: &str = "eC1hY2Nlc3MtdG9rZW46Z2hzX0NBTkFSWW4ybjJuMm4ybjJuMm4ybjJuMm4ybjI=";
@@ -130,4 +130,29 @@ fn secrets_that_a_command_wrote_are_named_with_their_files() {
     assert!(notices.contains("what looks like secrets") && notices.contains(": settings.txt; "), "{notices}");
     let refused = &env.server.requests()[2].last_answers()[0].text;
     assert!(refused.contains("Not run: the command holds `[masked by nisse]`"), "{refused}");
+}
+
+/// What a person gives to commands may turn up anywhere, also where it is a word like any other.
+#[test]
+fn what_is_passed_to_commands_is_masked_at_first_and_after_a_resume() {
+    let went = std::sync::atomic::AtomicBool::new(false);
+    let script = Script::by_content(move |asked| match asked.replies() {
+        0 => command("echo \"it is $BUILD_TOKEN\"; echo b > b.txt"),
+        1 if !went.swap(true, std::sync::atomic::Ordering::SeqCst) => {
+            Step::error(429, &[("retry-after", "86400")], "throttling_error", "Rate limit exceeded.")
+        }
+        1 => command("echo \"again $BUILD_TOKEN\""),
+        _ => Step::hand_back(),
+    });
+    let env = TestEnvironment::new(Wire::Chat, script);
+    env.configure("[commands]\npass_env = [\"BUILD_TOKEN\"]\n").set("BUILD_TOKEN", "wordyword");
+    let first = env.delegate(&[], "Make b.txt.");
+    first.ends(5, "interrupted");
+    let second = env.run(&["resume", "--json"]);
+    second.ends(0, "handback");
+    let last = env.server.requests().pop().unwrap().raw;
+    assert!(last.contains("it is [masked by nisse]") && last.contains("again [masked by nisse]"), "{last}");
+    for run in [&first, &second] {
+        assert!(!run.stdout.contains("wordyword") && !run.stderr.contains("wordyword"), "{}", run.report());
+    }
 }

@@ -6,7 +6,7 @@ use nisse::log::{Access, Log};
 use rustix::process::Signal;
 use serde_json::json;
 
-use crate::support::{Checkout, Fingerprint, Run, Script, Step, TestEnvironment, Wire, wait_until};
+use crate::support::{Checkout, Fingerprint, Needs, Run, Script, Step, TestEnvironment, Wire, lacks, wait_until};
 
 const ISOLATIONS: [&str; 2] = ["worktree", "in-place"];
 
@@ -116,13 +116,18 @@ fn a_place_without_files_of_a_repository_is_refused() {
     }
 }
 
-/// Only a superuser can give files away.
-fn is_superuser(test: &str) -> bool {
-    let superuser = rustix::process::geteuid().is_root();
-    if !superuser {
-        eprintln!("skipped: {test} needs a superuser");
+#[test]
+fn a_git_that_is_too_old_is_refused_and_the_oldest_that_will_do_is_not() {
+    let env = environment(vec![write()]);
+    let says = |version: &str| {
+        env.before_git(&format!("case \" $* \" in *' --version '*) echo 'git version {version}'; exit;; esac"));
+        env.delegate(&[], "Work.")
+    };
+    for version in ["2.33.8", "2.9.5", "1.99.0"] {
+        let run = says(version);
+        refused(&env, &run, &[&format!("git {version} is too old: 2.34 or newer is needed"), "install git 2.34"]);
     }
-    superuser
+    says("2.34.0").ends(0, "handback");
 }
 
 fn give_away(path: &Path, user: u32) {
@@ -132,7 +137,7 @@ fn give_away(path: &Path, user: u32) {
 
 #[test]
 fn a_checkout_of_somebody_elses_needs_the_persons_trust() {
-    if !is_superuser("a checkout of somebody else's") {
+    if lacks(Needs::Superuser) {
         return;
     }
     for isolation in ISOLATIONS {
@@ -166,39 +171,37 @@ fn a_checkout_of_somebody_elses_needs_the_persons_trust() {
     }
 }
 
-/// Runs nisse where the checkout's disk can only be read; none where the system does not let that be arranged.
-fn on_a_read_only_disk(env: &TestEnvironment, arguments: &[&str]) -> Option<Run> {
+/// Runs nisse where the checkout's disk can only be read.
+fn on_a_read_only_disk(env: &TestEnvironment, arguments: &[&str]) -> Run {
     on_a_read_only_place(env, env.checkout.path(), arguments)
 }
 
 /// The same where this directory is on such a disk.
-fn on_a_read_only_place(env: &TestEnvironment, place: &Path, arguments: &[&str]) -> Option<Run> {
-    let can = Command::new("unshare").args(["--mount", "true"]).output().is_ok_and(|output| output.status.success());
-    if !can || !is_superuser("a disk that can only be read") {
-        eprintln!("skipped: no mount namespace for a disk that can only be read");
-        return None;
-    }
+fn on_a_read_only_place(env: &TestEnvironment, place: &Path, arguments: &[&str]) -> Run {
     let script = "mount --bind \"$0\" \"$0\" && mount -o remount,ro,bind \"$0\" && cd \"$PWD\" && exec \"$@\"";
     let checkout = place.to_str().unwrap();
     let nisse = [&[env!("CARGO_BIN_EXE_nisse")], arguments].concat();
-    Some(env.run_program("unshare", &[&["--mount", "sh", "-c", script, checkout], &nisse[..]].concat()))
+    env.run_program("unshare", &[&["--mount", "sh", "-c", script, checkout], &nisse[..]].concat())
 }
 
 #[test]
 fn a_disk_that_can_only_be_read_is_refused_and_looked_at() {
+    if lacks(Needs::Mounts) {
+        return;
+    }
     for isolation in ISOLATIONS {
         let env = environment(vec![write()]);
         env.checkout.write("a.txt", "unfinished\n");
         switches(&env);
-        let Some(run) = on_a_read_only_disk(&env, &["delegate", "--isolation", isolation, "Work."]) else { return };
+        let run = on_a_read_only_disk(&env, &["delegate", "--isolation", isolation, "Work."]);
         refused(&env, &run, &["nothing can be written to", "/.git: Read-only file system"]);
         let result = env.delegate(&[], "Work.").ends(0, "handback");
         let task = result["task"].as_str().unwrap();
         for arguments in [&["log"][..], &["log", task, "--diff"], &["doctor"]] {
-            let run = on_a_read_only_disk(&env, arguments).unwrap();
+            let run = on_a_read_only_disk(&env, arguments);
             run.exits(i32::from(arguments == ["doctor"]));
         }
-        let run = on_a_read_only_disk(&env, &["apply", task]).unwrap();
+        let run = on_a_read_only_disk(&env, &["apply", task]);
         assert!(run.exits(1).stderr.contains("Read-only file system"), "{}", run.report());
         env.assert_checkout_unchanged();
         env.run(&["apply", "--json", task]).exits(0);
@@ -208,6 +211,9 @@ fn a_disk_that_can_only_be_read_is_refused_and_looked_at() {
 
 #[test]
 fn what_a_killed_process_left_is_read_on_a_read_only_disk() {
+    if lacks(Needs::Mounts) {
+        return;
+    }
     let scratch = tempfile::tempdir().unwrap();
     let asked = scratch.path().join("asked");
     let seen = asked.clone();
@@ -219,19 +225,17 @@ fn what_a_killed_process_left_is_read_on_a_read_only_disk() {
     env.finish(running);
     let wal = env.state().join("nisse.db-wal");
     assert!(wal.metadata().unwrap().len() > 0, "nothing is left in the write-ahead log");
-    let Some(run) = on_a_read_only_place(&env, &env.state(), &["log", "--json"]) else { return };
+    let run = on_a_read_only_place(&env, &env.state(), &["log", "--json"]);
     let listed = run.exits(0).json().pop().unwrap();
     assert_eq!(listed["tasks"].as_array().unwrap().len(), 1, "{}", run.report());
 }
 
 #[test]
 fn a_state_directory_on_another_file_system_is_as_good() {
-    let elsewhere = tempfile::tempdir_in("/dev/shm").ok();
-    let env = environment(vec![write()]);
-    let device = |path: &Path| fs::metadata(path).unwrap().dev();
-    let Some(elsewhere) = elsewhere.filter(|other| device(other.path()) != device(&env.root())) else {
-        return eprintln!("skipped: /dev/shm is no other file system");
-    };
+    if lacks(Needs::FileSystems) {
+        return;
+    }
+    let elsewhere = tempfile::tempdir_in("/dev/shm").unwrap();
     for isolation in ISOLATIONS {
         let env = environment(vec![write()]);
         env.checkout.write("big.bin", vec![7; 100_000]).write("mine.txt", "unfinished\n");

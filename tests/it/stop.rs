@@ -2,6 +2,7 @@
 
 use std::{fs, time::Duration};
 
+use nisse::log::{Access, Log};
 use rustix::process::Signal;
 use serde_json::json;
 
@@ -79,6 +80,40 @@ fn a_stop_in_a_request_drops_it_and_the_resume_asks_again() {
             assert!(charged > 2000, "the dropped request is not charged: {charged}");
         }
     }
+}
+
+#[test]
+fn a_stop_in_a_check_ends_it_and_the_work_is_judged_after_a_resume() {
+    let scratch = tempfile::tempdir().unwrap();
+    let [began, go] = ["began", "go"].map(|name| scratch.path().join(name));
+    let check = format!("test -e {} || {{ : > {}; exec sleep 600; }}", go.display(), began.display());
+    let work = Step::call("write_file", json!({"path": "b.txt", "content": "b\n"}));
+    let env = TestEnvironment::new(Wire::Chat, vec![work, Step::hand_back(), Step::hand_back()]);
+    let running = env.start(&["delegate", "--json", "--check", &check, "Make b.txt."]);
+    assert!(wait_until(SOON, || began.exists()), "the check did not begin");
+    running.signal(Signal::TERM);
+    let run = env.finish(running);
+    run.ends(7, "stopped");
+    assert!(run.stdout.contains("Not judged: the person asked to stop"), "{}", run.report());
+    fs::write(go, "").unwrap();
+    let result = env.run(&["resume", "--json"]).ends(0, "handback");
+    assert_eq!(result["cause"], "the check passed", "{result}");
+}
+
+#[test]
+fn a_stop_ends_the_wait_for_another_try() {
+    let busy = Step::error(503, &[("retry-after", "250")], "internal_server_error", "overloaded");
+    let env = TestEnvironment::new(Wire::Chat, vec![busy, Step::hand_back()]).with_running_clock();
+    let running = env.start(&["delegate", "--json", "Make b.txt."]);
+    // the log is read when it is there
+    let waits = || {
+        let log = Log::open(&env.state(), Access::Read).ok().flatten()?;
+        let task = log.tasks().ok()?.pop()?;
+        log.task(task).ok()?.trouble
+    };
+    assert!(wait_until(SOON, || waits().is_some()), "no trouble was recorded");
+    running.signal(Signal::TERM);
+    env.finish(running).ends(7, "stopped");
 }
 
 /// A shell ends a loop only where the program in it died of Ctrl-C.

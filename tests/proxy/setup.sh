@@ -26,7 +26,7 @@ command -v jq >/dev/null || missing+=(jq)
 command -v make >/dev/null || missing+=(make)
 command -v npm >/dev/null || missing+=(nodejs npm)
 command -v flock >/dev/null || missing+=(util-linux)
-# kills at system calls; where it cannot trace, those tests say so and do nothing
+# kills at system calls, and counts them
 command -v strace >/dev/null || missing+=(strace)
 if ! command -v "$python" >/dev/null; then
   missing+=(python3 python3-venv)

@@ -42,6 +42,8 @@ pub struct RunningCommands(Arc<Mutex<Vec<Descendants>>>);
 impl RunningCommands {
     /// Kills their processes, without a word and without waiting: for a process that ends at once itself.
     pub fn kill(&self) {
+        // one that is being started is known when this is free
+        drop(SHELLS.lock().unwrap_or_else(PoisonError::into_inner));
         let running = self.list().clone();
         for descendants in running {
             descendants.signal(Signal::KILL);
@@ -49,7 +51,7 @@ impl RunningCommands {
     }
 
     /// Counts one in.
-    pub(super) fn add(&self, descendants: &Descendants) {
+    fn add(&self, descendants: &Descendants) {
         self.list().push(descendants.clone());
     }
 
@@ -79,8 +81,11 @@ pub(super) struct Descendants {
 
 impl Descendants {
     /// Starts a shell by `start`, which is given the name and value of a variable to put into its environment, and
-    /// must return the shell's process id besides.
-    pub(super) fn begin<T>(start: impl FnOnce(&str, &str) -> io::Result<(T, Option<u32>)>) -> io::Result<(T, Self)> {
+    /// must return the shell's process id besides. It counts as running from then on.
+    pub(super) fn begin<T>(
+        running: &RunningCommands,
+        start: impl FnOnce(&str, &str) -> io::Result<(T, Option<u32>)>,
+    ) -> io::Result<(T, Self)> {
         // where it may not be asked for, orphans go to process 1 and are looked for there
         #[cfg(target_os = "linux")]
         let adopts = rustix::process::set_child_subreaper(Some(rustix::process::getpid())).is_ok();
@@ -102,6 +107,7 @@ impl Descendants {
             mark,
             started: since,
         };
+        running.add(&descendants);
         Ok((started, descendants))
     }
 

@@ -57,14 +57,13 @@ pub(super) async fn run(
     }
     let began = Instant::now();
     let mut environment = environment::of_command(own, &command.pass_env);
-    let ((mut child, reader), descendants) = Descendants::begin(|name, mark| {
+    let ((mut child, reader), descendants) = Descendants::begin(running, |name, mark| {
         environment.insert(name.into(), mark.into());
         let (child, reader) = start(root, &command.line, &environment)?;
         let id = child.id();
         Ok(((child, reader), id))
     })
     .map_err(|source| not_started(root.path(), source))?;
-    running.add(&descendants);
     let guard = EndOnDrop(descendants, running);
     let lost = |source| Error::Io { what: "cannot follow a command".to_owned(), source };
     let mut output = Output::new(reader, command.keep, last_line).map_err(lost)?;

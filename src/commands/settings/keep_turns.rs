@@ -69,6 +69,13 @@ mod tests {
     }
 
     #[test]
+    fn a_size_keeps_nothing_longer_than_no_setting_does() {
+        assert_eq!(KeepTurns::default().at_most(), DAY * 30);
+        assert_eq!(KeepTurns::UpTo(1).at_most(), DAY * 30);
+        assert_eq!(KeepTurns::For(DAY * 90).at_most(), DAY * 90);
+    }
+
+    #[test]
     fn a_time_or_a_size() {
         assert_eq!(read("30d"), Ok(KeepTurns::default()));
         assert_eq!(read("12h"), Ok(KeepTurns::For(DAY / 2)));

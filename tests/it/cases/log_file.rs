@@ -1,6 +1,6 @@
 //! The log's file under other agents' troubles: torn, on a full disk, held open by a reader for days.
 
-use std::{fs, process::Command};
+use std::fs;
 
 use nisse::{
     domain::event::{Event, EventKind},
@@ -9,7 +9,7 @@ use nisse::{
 use rusqlite::Connection;
 use serde_json::json;
 
-use crate::support::{Script, Step, TestEnvironment, Wire};
+use crate::support::{Needs, Script, Step, TestEnvironment, Wire, lacks};
 
 fn limited() -> Step {
     Step::error(429, &[("retry-after", "86400")], "throttling_error", "Rate limit exceeded.")
@@ -70,9 +70,8 @@ fn noise(n: usize) -> String {
 
 #[test]
 fn a_disk_that_fills_up_stops_the_run_and_with_room_it_goes_on() {
-    let can = Command::new("unshare").args(["--mount", "true"]).output().is_ok_and(|output| output.status.success());
-    if !can {
-        return eprintln!("skipped: no mount namespace for a small disk");
+    if lacks(Needs::Mounts) {
+        return;
     }
     let script = Script::by_content(|asked| match asked.replies() {
         n @ 0..12 => Step::text(&noise(n)).and_call("list_files", json!({"glob": format!("*{n}*")})),

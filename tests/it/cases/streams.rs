@@ -163,12 +163,12 @@ fn silence_is_ended_by_its_limit_and_comments_are_no_content() {
         }
         let env = TestEnvironment::new(wire, vec![Step::stream(pieces), write(), Step::hand_back()]);
         let config = env.root().join("config.toml");
-        std::fs::write(&config, "[proxy]\nidle = \"2s\"\n").unwrap();
+        std::fs::write(&config, "[proxy]\nidle = \"4s\"\n").unwrap();
         env.set("NISSE_CONFIG", config.to_str().unwrap());
         let run = env.delegate(&[], "Add b.txt.");
         run.ends(0, "handback");
         assert_eq!(lost(&run)[0]["trouble"], "timeout", "{}", run.report());
-        assert!(run.stderr.contains("no content for 2 s"), "{}", run.report());
+        assert!(run.stderr.contains("no content for 4 s"), "{}", run.report());
     }
 }
 

@@ -2,17 +2,20 @@
 //! more places than have names. What is run again ends as if nothing had happened.
 //!
 //! Of nisse's own calls, and of each kind of its git processes, a bounded choice; which calls there are is found by
-//! looking. A machine on which no process can be traced says so, and nothing is tried there.
+//! looking.
 
 use std::{
     collections::BTreeSet,
     fs,
     path::{Path, PathBuf},
-    process::{Command, Stdio},
 };
 
 use super::{Case, End, answers::with_loose_file, home, task};
-use crate::{apply::handed_back, leftovers::LATER, support::Run};
+use crate::{
+    apply::handed_back,
+    leftovers::LATER,
+    support::{Needs, Run, lacks},
+};
 
 /// What changes names, and what makes them durable.
 const CALLS: [&str; 4] = ["rename,renameat,renameat2", "link,linkat", "unlink,unlinkat", "fsync,fdatasync"];
@@ -27,21 +30,10 @@ const OF_NO_TASK: [&str; 1] = ["packed-refs.lock"];
 /// Those of a git that the person's commits are made by.
 const PERSONS: [&str; 4] = ["index.lock", "HEAD.lock", "ORIG_HEAD.lock", "main.lock"];
 
-/// Whether processes can be traced here; if not, says so.
-fn can_trace() -> bool {
-    let mut tried = Command::new("strace");
-    tried.args(["-f", "-qq", "-o", "/dev/null", "-e", "inject=getppid:signal=SIGKILL:when=1", "-b", "execve", "true"]);
-    let can = tried.stdin(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|status| status.success());
-    if !can {
-        eprintln!("skipped: strace is missing or cannot trace here, so nothing was killed at a system call");
-    }
-    can
-}
-
 impl Case<'_> {
     /// Kills nisse, and its git processes, at system calls, and goes on.
     fn at_calls(&self) {
-        if !can_trace() {
+        if lacks(Needs::Tracing) {
             return;
         }
         let Self { env, command, .. } = self;

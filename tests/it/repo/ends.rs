@@ -23,7 +23,7 @@ fn a_squash_can_be_done_again() {
     }
     let parents = ground.git(&["rev-list", "--parents", "-1", &one.0]);
     assert_eq!(parents, format!("{one} {}", snapshot.commit));
-    assert!(worktree.is_clean_at(&one).unwrap());
+    assert!(worktree.changed_since(&one).unwrap().is_empty());
     assert_eq!(ground.git_in(worktree.path(), &["status", "--porcelain"]), "");
     assert_eq!(worktree.commit_is_ours(&one, task()).unwrap(), None);
 
@@ -155,7 +155,7 @@ fn a_killed_attempt_is_made_again() {
         let again = snapshot(&checkout, &checkout.base().unwrap()).unwrap();
         let worktree =
             Worktree::create(&checkout, &ground.spec(&again.commit)).unwrap_or_else(|error| panic!("{what}: {error}"));
-        assert!(worktree.is_clean_at(&again.commit).unwrap(), "{what}");
+        assert!(worktree.changed_since(&again.commit).unwrap().is_empty(), "{what}");
         assert_eq!(worktree.tip().unwrap(), Some(again.commit), "{what}");
     }
 }

@@ -98,7 +98,7 @@ fn the_person_works_on_while_the_task_does() {
     let before = fingerprint(&ground.root);
     put(worktree.path(), "a.txt", "of the task\n");
     let second = checkpoint(&worktree, 2, &first, Some(&["a.txt"])).unwrap().unwrap();
-    assert!(worktree.is_clean_at(&second).unwrap());
+    assert!(worktree.changed_since(&second).unwrap().is_empty());
     assert_eq!(ground.git(&["show", &format!("{second}:b.txt")]), "two");
     let theirs =
         |path: &String| !path.starts_with(".git/objects") && !path.contains("nisse") && !path.contains("worktrees");
@@ -126,7 +126,7 @@ fn a_worktree_that_another_git_has_only_begun_is_waited_for() {
             count = count.display()
         ));
         let (worktree, snapshot) = ground.begin();
-        assert!(worktree.is_clean_at(&snapshot.commit).unwrap());
+        assert!(worktree.changed_since(&snapshot.commit).unwrap().is_empty());
         assert_eq!(fs::read_to_string(&count).unwrap().lines().count(), fails + 1);
         worktree.discard(&snapshot.commit).unwrap();
         assert_eq!(ground.git(&["worktree", "list"]).lines().count(), 1);

@@ -5,6 +5,7 @@ use std::fs;
 use nisse::{domain::checkout::Base, repo::Error};
 
 use super::ground::{Ground, fingerprint, put, snapshot};
+use crate::support::{Needs, lacks};
 
 /// Opens and takes a snapshot; both must leave everything alone and the sentence must hold `words`.
 fn refused(ground: &Ground, words: &str) {
@@ -89,11 +90,11 @@ fn a_path_that_is_no_repository() {
 
 #[test]
 fn somebody_elses_repository() {
-    let ground = Ground::new();
-    // only a superuser can arrange it
-    if std::os::unix::fs::chown(&ground.root, Some(12345), None).is_err() {
+    if lacks(Needs::Superuser) {
         return;
     }
+    let ground = Ground::new();
+    std::os::unix::fs::chown(&ground.root, Some(12345), None).unwrap();
     std::os::unix::fs::chown(ground.root.join(".git"), Some(12345), None).unwrap();
     refused(&ground, "dubious ownership");
 }
