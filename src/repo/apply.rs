@@ -13,8 +13,9 @@ use super::{
     disk::{self, Content, Found, SUBMODULE},
     git::LONG,
     io_error,
-    planned::{Contents, Parts},
-    staging::{Staging, paths, scratch, shown},
+    paths::{paths, shown},
+    plan_commit::{Contents, Parts},
+    staging::{Staging, scratch},
     three_way::{Change, Entry, Merged},
 };
 use crate::domain::id::{CommitId, TaskId};

@@ -12,10 +12,12 @@ use std::{
 };
 
 use super::{
-    Error, Worktree, excludes,
+    Error, Worktree,
+    commit::Author,
+    excludes,
     git::{Git, LONG},
-    seen::Looks,
     staging::Staging,
+    stat_cache::TreeState,
     store::Standing,
 };
 use crate::{
@@ -45,13 +47,6 @@ pub struct CheckpointRequest<'a> {
     pub paths: Option<&'a [String]>,
 }
 
-/// Who a commit is by, and when it was made.
-pub(super) struct Author<'a> {
-    pub(super) name: &'a str,
-    pub(super) email: &'a str,
-    pub(super) at_ms: u64,
-}
-
 impl Worktree {
     /// Commits what changed onto the branch; none where nothing did. Ignored paths and artefacts are not part of it,
     /// also where they are named. Done again, it gives the same commit.
@@ -62,11 +57,11 @@ impl Worktree {
             return self.commit_paths(request, paths);
         }
         match self.looks_beside(request.parent) {
-            Looks::Same => Ok(None),
-            Looks::Differ(paths) => {
+            TreeState::Unchanged => Ok(None),
+            TreeState::Changed(paths) => {
                 self.commit_paths(&CheckpointRequest { paths: Some(&paths), ..request.clone() }, &paths)
             }
-            Looks::Unknown => {
+            TreeState::Unknown => {
                 // before git looks: what changes meanwhile is seen to differ next time
                 let seen = self.look();
                 self.forget();
@@ -234,39 +229,4 @@ fn message(request: &CheckpointRequest<'_>) -> String {
     let line = line.trim();
     let line: String = if line.is_empty() { format!("call {call}") } else { line.chars().take(200).collect() };
     format!("{line}\n\nNisse-Task: {task}\nNisse-Turn: {turn}\nNisse-Call: {call}\n")
-}
-
-/// A commit object as git writes it.
-pub(super) fn commit_text(tree: &str, parent: &CommitId, message: &str, author: &Author<'_>) -> String {
-    let Author { name, email, at_ms } = author;
-    let by = format!("{name} <{email}> {} +0000", at_ms / 1000);
-    let message = message.replace('\0', "\u{fffd}");
-    format!("tree {tree}\nparent {parent}\nauthor {by}\ncommitter {by}\n\n{message}")
-}
-
-/// Writes a commit object and gives its id; no ref moves.
-pub(super) fn commit_tree(
-    git: &Git,
-    tree: &str,
-    parents: &[&CommitId],
-    message: &str,
-    author: &Author<'_>,
-) -> Result<CommitId, Error> {
-    let mut call = git.call(["commit-tree", "--no-gpg-sign", "-F", "-"]);
-    for parent in parents {
-        call = call.args(["-p", parent.0.as_str()]);
-    }
-    let date = format!("{} +0000", author.at_ms / 1000);
-    let id = call
-        .args([tree])
-        .variable("GIT_AUTHOR_NAME", author.name)
-        .variable("GIT_AUTHOR_EMAIL", author.email)
-        .variable("GIT_AUTHOR_DATE", format!("@{date}"))
-        .variable("GIT_COMMITTER_NAME", author.name)
-        .variable("GIT_COMMITTER_EMAIL", author.email)
-        .variable("GIT_COMMITTER_DATE", format!("@{date}"))
-        // git refuses NUL in a message
-        .input(message.replace('\0', "\u{fffd}").into_bytes())
-        .line()?;
-    Ok(CommitId(id))
 }

@@ -16,11 +16,12 @@ use std::{
 use super::{
     Environment, Error,
     environment::PATH,
-    left_locks::Taking,
-    locks::{in_the_way, named_in},
+    lock_files::{in_the_way, named_in},
+    names::is_lock_of,
     own_index,
     process::{EndableGit, exchange, set_apart},
-    worktree::{is_lock_of, read_line},
+    running_git::Taking,
+    small_files::read_line,
 };
 use crate::domain::{filters::Filters, id::TaskId};
 

@@ -13,8 +13,8 @@ use super::{
     git::LONG,
     in_place::{INDEX, copy_index},
     io_error, own_index,
+    paths::{paths, shown},
     removal::{remove_file, remove_tree},
-    staging::{paths, shown},
 };
 use crate::{
     domain::{checkout::Base, id::CommitId},

@@ -12,12 +12,11 @@ use std::{
 
 use super::{
     Checkout, Error, Snapshot, SnapshotRequest, TaskBranch, Worktree, WorktreeSpec,
-    checkpoint::{Author, commit_tree},
+    commit::{Author, SUBJECT, commit_tree},
     io_error,
+    paths::shown,
     removal::remove_tree,
-    snapshot::SUBJECT,
-    staging::shown,
-    worktree::read_line,
+    small_files::read_line,
 };
 use crate::{
     domain::{

@@ -11,8 +11,9 @@ use std::{
 };
 
 use super::{
-    Checkout, Error, Worktree, living,
-    locks::{is_lock, locks_below, locks_in},
+    Checkout, Error, Worktree,
+    lock_files::{is_lock, locks_below, locks_in},
+    lock_holders,
     removal::{remove_file, remove_tree},
 };
 use crate::domain::{checkout::Isolation, id::TaskId};
@@ -25,44 +26,6 @@ const MOMENTS: usize = 3;
 const SOON: Duration = Duration::from_secs(10);
 /// Locks of the person's own checkout, which a command in a worktree has no business with.
 const OF_A_CHECKOUT: [&str; 4] = ["index.lock", "HEAD.lock", "ORIG_HEAD.lock", "config.worktree.lock"];
-/// Subcommands that take locks which the whole repository shares, or HEAD's.
-const TAKERS: [&str; 5] = ["update-ref", "symbolic-ref", "worktree", "stash", "branch"];
-
-/// Says that a git of ours takes locks, for as long as it runs: the file goes when it has come to its end.
-#[derive(Debug)]
-pub(super) struct Taking {
-    path: PathBuf,
-}
-
-impl Taking {
-    /// For a call of a task's owner; none where the call takes none, or it cannot be said.
-    pub(super) fn begin(git_dir: &Path, task: TaskId, action: &str) -> Option<Self> {
-        if !TAKERS.contains(&action) {
-            return None;
-        }
-        let path = taking(git_dir, task);
-        // made anew, so that it is dated by the clock that dates the locks
-        let _ = fs::remove_file(&path);
-        fs::File::create_new(&path).is_ok().then_some(Self { path })
-    }
-
-    /// It was killed: what says so stays for the task's next owner, beside what other calls say.
-    pub(super) fn killed(self) {
-        let left = |number: u32| self.path.with_extension(format!("{number}.git"));
-        if let Some(left) = (1..100).map(left).find(|left| !left.exists()) {
-            let _ = fs::rename(&self.path, left); // its locks are then somebody's
-        }
-    }
-
-    /// It came to its end by itself.
-    pub(super) fn end(self) {
-        let _ = fs::remove_file(&self.path); // one that stays makes no lock of others' ours that is not of its moment
-    }
-}
-
-fn taking(git_dir: &Path, task: TaskId) -> PathBuf {
-    git_dir.join(format!("nisse-{task}.git"))
-}
 
 impl Checkout {
     /// The locks that a git of the task's took which never came to its end.
@@ -129,7 +92,7 @@ impl Checkout {
     }
 
     fn may_be_held(&self, lock: &Path) -> bool {
-        living::may_be_held(lock, &[self.root(), self.git_dir(), self.common_dir()])
+        lock_holders::may_be_held(lock, &[self.root(), self.git_dir(), self.common_dir()])
     }
 }
 

@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{Checkout, Error, TaskBranch, Worktree, WorktreeSpec, git::LONG, io_error, worktree::read_line};
+use super::{Checkout, Error, TaskBranch, Worktree, WorktreeSpec, git::LONG, io_error, small_files::read_line};
 use crate::domain::id::{CommitId, TaskId};
 
 /// A ref of nisse's.
@@ -63,7 +63,7 @@ impl Checkout {
     /// Takes a branch of a settled task away; one that is checked out somewhere is an error, and stays.
     pub fn remove_branch(&self, spec: &WorktreeSpec) -> Result<(), Error> {
         let branch = TaskBranch::new(self, spec)?;
-        super::worktree::refuse_elsewhere(&branch)?;
+        super::worktree_entry::refuse_elsewhere(&branch)?;
         match branch.tip()? {
             Some(tip) => branch.delete(&tip),
             None => Ok(()),

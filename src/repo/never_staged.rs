@@ -10,10 +10,10 @@ use std::{
 };
 
 use super::{
-    Error, Worktree, excludes,
+    Error, excludes,
     git::{Git, LONG},
-    snapshot::listed,
-    staging::{Changes, Staging, paths, scratch, shown},
+    paths::{listed, paths, shown},
+    staging::{Changes, LeftOut, Staging, Why, scratch},
     store::Store,
 };
 use crate::domain::{globs::PathGlobs, id::CommitId};
@@ -28,17 +28,6 @@ pub struct NeverStaged {
     /// Without links.
     state_dir: Option<PathBuf>,
     base: Option<CommitId>,
-}
-
-/// Why a path is never staged.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(super) enum Why {
-    /// `[files] deny` names it.
-    Denied,
-    /// It is nisse's own.
-    State,
-    /// It is a link in the place of a directory that the rules leave out.
-    Link,
 }
 
 impl NeverStaged {
@@ -119,13 +108,6 @@ impl NeverStaged {
     }
 }
 
-/// A path that is never staged.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(super) struct LeftOut {
-    pub(super) path: PathBuf,
-    pub(super) why: Why,
-}
-
 /// What is never staged, told to a person: a sentence for each reason.
 pub(super) fn notices(left: &[LeftOut], rules: &NeverStaged, root: &Path) -> Vec<String> {
     let mut notices = Vec::new();
@@ -145,28 +127,6 @@ pub(super) fn notices(left: &[LeftOut], rules: &NeverStaged, root: &Path) -> Vec
         notices.extend(listed(what, &names));
     }
     notices
-}
-
-impl Worktree {
-    /// Those of these untracked paths that are never staged.
-    pub(super) fn never_staged(&self, git: &Git, untracked: &[PathBuf]) -> Result<BTreeSet<PathBuf>, Error> {
-        let rules = self.checkout().rules();
-        let left = rules.sort(git, self.path(), &*self.store(), untracked)?;
-        Ok(left.into_iter().map(|left| left.path).collect())
-    }
-
-    /// What stands in the worktree and is never staged, whoever made it.
-    pub(super) fn left_out(&self) -> Result<Vec<PathBuf>, Error> {
-        let changes = self.changes(&self.git()?, None)?;
-        Ok(changes.left_out.into_iter().filter(|left| left.why != Why::State).map(|left| left.path).collect())
-    }
-
-    /// Those of `added`, paths that an index has and a commit has not, that are to be in no commit: a command staged them.
-    pub(super) fn wrongly_staged(&self, git: &Git, added: Vec<PathBuf>) -> Result<Vec<PathBuf>, Error> {
-        let aside = self.aside()?;
-        let never = self.never_staged(git, &added)?;
-        Ok(added.into_iter().filter(|path| aside.holds(path) || never.contains(path)).collect())
-    }
 }
 
 /// Those of these links that would be ignored, or be artefacts, if they were directories. Asked of git by an index that

@@ -10,9 +10,9 @@ use super::{
     Error, Worktree, excludes,
     git::{Git, LONG},
     io_error,
+    paths::paths,
     removal::remove_tree,
-    seen::Looks,
-    staging::paths,
+    stat_cache::TreeState,
 };
 use crate::domain::{checkout::Isolation, id::CommitId};
 
@@ -22,8 +22,8 @@ impl Worktree {
     pub fn restore(&self, commit: &CommitId) -> Result<Vec<String>, Error> {
         self.verify()?;
         let changing = match self.looks_beside(commit) {
-            Looks::Same => Vec::new(),
-            Looks::Differ(_) | Looks::Unknown => self.changed_paths(commit)?,
+            TreeState::Unchanged => Vec::new(),
+            TreeState::Changed(_) | TreeState::Unknown => self.changed_paths(commit)?,
         };
         let changing: Vec<_> = changing.iter().map(|path| self.path().join(path)).collect();
         self.checkout().same_second().before_change(self.path(), &changing);

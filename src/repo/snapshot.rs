@@ -9,18 +9,16 @@ use std::{
 
 use super::{
     Checkout, Error,
-    checkpoint::{Author, commit_tree},
+    commit::{Author, SUBJECT, commit_tree},
     git::LONG,
     io_error, never_staged,
-    staging::{Staging, scratch, shown},
+    paths::{listed, paths, shown},
+    staging::{Staging, scratch},
 };
 use crate::domain::{
     checkout::Base,
     id::{CommitId, TaskId},
 };
-
-/// The first line of a snapshot's message.
-pub(super) const SUBJECT: &str = "nisse: snapshot of unfinished work";
 
 /// The tree without entries, by SHA-1 and by SHA-256.
 const EMPTY_TREES: [&str; 2] =
@@ -28,9 +26,6 @@ const EMPTY_TREES: [&str; 2] =
 
 /// How often a checkout that changes meanwhile is read.
 const READS: usize = 3;
-
-/// The most names in one notice.
-const NAMED: usize = 10;
 
 /// What a snapshot is made for.
 #[derive(Clone, Debug)]
@@ -190,22 +185,7 @@ impl Checkout {
             return Ok(Vec::new());
         }
         let call = self.git().call(["diff-files", "-z", "--name-only", "--ignore-submodules=dirty", "--diff-filter=M"]);
-        let changed = super::staging::paths(call.limit(LONG).parts()?);
+        let changed = paths(call.limit(LONG).parts()?);
         Ok(changed.iter().filter(|path| self.root().join(path).join(".git").exists()).map(|path| shown(path)).collect())
     }
-}
-
-/// A notice with names, or none without any.
-pub(super) fn listed(what: &str, names: &[String]) -> Option<String> {
-    if names.is_empty() {
-        return None;
-    }
-    let more = names.len().saturating_sub(NAMED);
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    Some(format!("{what}: {}{more}", names.iter().take(NAMED).cloned().collect::<Vec<_>>().join(", ")))
-}
-
-/// Whether a commit's message is that of the task's own snapshot.
-pub(super) fn is_snapshot_of(message: &str, task: TaskId) -> bool {
-    message.lines().next() == Some(SUBJECT) && message.lines().any(|line| line == format!("Nisse-Task: {task}"))
 }

@@ -18,8 +18,14 @@ pub(super) use kept_index::KeptIndex;
 pub(super) use library::Library;
 pub(super) use program::Program;
 
-use super::{Error, checkpoint::Author, git::Git};
+use super::{Error, commit::Author, git::Git};
 use crate::domain::id::CommitId;
+
+/// The error for a read of libgit2's that failed: `what` was read.
+fn read_error(what: impl Into<String>) -> impl FnOnce(git2::Error) -> Error {
+    let what = what.into();
+    move |source| Error::Read { what, source }
+}
 
 /// How git stands to a path.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

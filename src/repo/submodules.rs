@@ -13,8 +13,8 @@ use super::{
     Error, Worktree,
     git::LONG,
     io_error,
-    snapshot::listed,
-    staging::{scratch, shown},
+    paths::{listed, shown},
+    staging::scratch,
     store::{Program, Store as _},
 };
 use crate::domain::{filters::Filters, id::CommitId};

@@ -20,7 +20,7 @@ use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, openat, statat};
 
 use super::{
     files_clock::{Stamp, stamp_of},
-    staging::shown,
+    paths::shown,
 };
 use crate::domain::git_names;
 

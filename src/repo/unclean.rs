@@ -11,7 +11,7 @@ use std::{
 use super::{
     Checkout, Error, excludes,
     git::{Git, LONG},
-    staging::shown,
+    paths::shown,
     store::{Program, Store as _},
     submodules::git_dir_of,
 };

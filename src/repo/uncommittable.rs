@@ -8,7 +8,8 @@ use std::{
 };
 
 use super::{
-    Error, Worktree, copied::copy_all, excludes, io_error, removal::remove_tree, staging::shown, tree_walk::Unholdable,
+    Error, Worktree, copy_ignored::copy_all, excludes, io_error, paths::shown, removal::remove_tree,
+    tree_walk::Unholdable,
 };
 use crate::domain::git_names;
 

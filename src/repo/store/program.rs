@@ -10,9 +10,10 @@ use crate::{
     domain::{filters::filter_of, id::CommitId},
     repo::{
         Error,
-        checkpoint::{Author, commit_tree},
+        commit::{Author, commit_tree},
         git::{Call, Git, LONG},
-        staging::{Staging, paths},
+        paths::paths,
+        staging::Staging,
     },
 };
 

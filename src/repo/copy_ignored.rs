@@ -11,7 +11,7 @@ use std::{
 
 use rustix::fs::Mode;
 
-use super::{Error, Worktree, io_error, staging::shown};
+use super::{Error, Worktree, io_error, paths::shown};
 use crate::domain::globs::PathGlobs;
 
 impl Worktree {

@@ -12,9 +12,10 @@ use super::{
     Error, Worktree, excludes,
     git::{Git, LONG},
     io_error,
-    staging::{Changes, Staging, paths, scratch, shown},
+    paths::{paths, shown},
+    staging::scratch,
 };
-use crate::domain::{checkout::Isolation, id::CommitId};
+use crate::domain::checkout::Isolation;
 
 /// The file that names them, in a worktree's own git directory or beside what a task in place keeps.
 const FILE: &str = "nisse-ignored";
@@ -95,31 +96,6 @@ impl Worktree {
             Isolation::Worktree => self.git_dir().join(FILE),
             Isolation::InPlace => self.checkout().in_place_directory().join(FILE),
         }
-    }
-
-    /// Where the state directory lies below the worktree, if it does.
-    pub(super) fn kept_out(&self) -> Option<&Path> {
-        self.checkout().rules().state_below(self.path())
-    }
-
-    /// Takes what is set aside, and what is never staged, out of an index above `commit`, where a command staged it; the
-    /// files stay.
-    pub(super) fn unstage_aside(&self, git: &Git, commit: &CommitId) -> Result<(), Error> {
-        let call = git.call(["diff-index", "-z", "--cached", "--name-only", "--diff-filter=A", "--no-renames"]);
-        let added = paths(call.args([commit.0.as_str(), "--"]).limit(LONG).parts()?);
-        let staged = self.wrongly_staged(git, added)?;
-        Staging { git, root: self.path(), index: None }.remove(&staged)
-    }
-
-    /// What differs from an index, without what is set aside; what is never staged is told apart.
-    pub(super) fn changes(&self, git: &Git, index: Option<&Path>) -> Result<Changes, Error> {
-        let staging = Staging { git, root: self.path(), index };
-        let mut changes = staging.changes()?;
-        let aside = self.aside()?;
-        changes.untracked.retain(|path| !aside.holds(path));
-        changes.repositories.retain(|path| !aside.holds(path));
-        self.checkout().rules().take_out(&mut changes, &staging, &*self.store())?;
-        Ok(changes)
     }
 }
 

@@ -4,9 +4,9 @@ use std::{collections::BTreeSet, path::PathBuf};
 
 use super::{
     Checkout, Error,
+    commit::is_snapshot_of,
     disk::{self, Content, Found},
-    snapshot::is_snapshot_of,
-    staging::shown,
+    paths::shown,
 };
 use crate::domain::id::{CommitId, TaskId};
 

@@ -12,9 +12,9 @@ use super::{
     disk::{self, Content, Found, Moved, Moving},
     exchange::Outcome,
     git::LONG,
-    planned::{Planned, Sides},
-    snapshot::listed,
-    staging::shown,
+    names::{before_apply_ref, earlier_before_apply, plan_ref},
+    paths::{listed, shown},
+    plan_commit::{Planned, Sides},
 };
 use crate::{
     domain::{
@@ -45,21 +45,6 @@ pub struct Carried {
     pub left: Vec<String>,
     /// What the person should know, in sentences.
     pub notices: Vec<String>,
-}
-
-/// Where the checkout's snapshot is kept.
-#[must_use]
-pub fn before_apply_ref(task: TaskId) -> String {
-    format!("refs/nisse/before-apply/{task}")
-}
-
-/// The ref that keeps a checkout as it was before an earlier `nisse apply` of the same task.
-fn earlier_before_apply(task: TaskId, kept: &CommitId) -> String {
-    format!("refs/nisse/found/{task}/before-apply-{}", kept.short())
-}
-
-fn plan_ref(task: TaskId) -> String {
-    format!("refs/nisse/plan/{task}")
 }
 
 impl Checkout {

@@ -10,8 +10,8 @@ use std::{
 use super::{
     Checkout, Conflict, Error,
     git::LONG,
-    planned::Planned,
-    staging::{Staging, paths, scratch},
+    plan_commit::Planned,
+    staging::{Staging, scratch},
 };
 use crate::{
     domain::{
@@ -188,46 +188,6 @@ impl Checkout {
             self.unstage_merge(other)?;
         }
         merged
-    }
-
-    /// Takes back a merge of `other` that has not become a commit. Where git was ended before it had noted that it
-    /// merges, what is staged, or
-    /// only written, is known by being what `other` has, or the merge would.
-    pub fn abort_merge(&self, other: &CommitId) -> Result<(), Error> {
-        if self.abort_known_merge(other)? {
-            return Ok(());
-        }
-        let changed = self.staged_since("HEAD", &[])?;
-        if changed.is_empty() {
-            return self.take_merged_files_back(other);
-        }
-        if !self.staged_since(&other.0, &changed)?.is_empty() {
-            return Ok(());
-        }
-        self.unstage_merge(other)
-    }
-
-    fn abort_known_merge(&self, other: &CommitId) -> Result<bool, Error> {
-        let merging = std::fs::read_to_string(self.git_dir().join("MERGE_HEAD"));
-        let known = merging.is_ok_and(|text| text.trim() == other.0);
-        if known {
-            self.before_files_become("HEAD", &other.0)?;
-            self.git().call(["merge", "--abort"]).limit(LONG).run()?;
-        }
-        Ok(known)
-    }
-
-    /// Files and index as in HEAD where they were merged; a file that differs from the index is left, and an error.
-    fn unstage_merge(&self, other: &CommitId) -> Result<(), Error> {
-        self.before_files_become("HEAD", &other.0)?;
-        self.git().call(["reset", "--quiet", "--merge", "HEAD"]).limit(LONG).run().map(drop)
-    }
-
-    /// Those of the paths (none for any) that are staged otherwise than `rev` has them.
-    fn staged_since(&self, rev: &str, among: &[PathBuf]) -> Result<Vec<PathBuf>, Error> {
-        let call =
-            self.git().call(["diff", "-z", "--cached", "--name-only", "--no-ext-diff", "--no-renames", rev, "--"]);
-        Ok(paths(call.args(among).variable("GIT_LITERAL_PATHSPECS", "1").limit(LONG).parts()?))
     }
 
     /// Makes the index say of these files what HEAD says; the rest of it stays.

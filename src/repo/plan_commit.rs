@@ -12,7 +12,7 @@ use std::{
 
 use super::{
     Checkout, Error,
-    checkpoint::{Author, commit_tree},
+    commit::{Author, commit_tree},
     disk::{Content, SUBMODULE},
     git::LONG,
     io_error,
