@@ -86,7 +86,7 @@ impl Checkout {
         let tree = String::from_utf8_lossy(&answer).lines().next().unwrap_or_default().to_owned();
         let (mut changed, mut new) = (Vec::new(), Vec::new());
         for change in self.changes(&CommitId("HEAD".to_owned()), &CommitId(tree.clone()))? {
-            let merged = match (disk::look(self.root(), &change.path)?, &change.new) {
+            let merged = match (disk::read(self.root(), &change.path)?, &change.new) {
                 (Found::File(content), Some(entry)) => {
                     content.bytes.is_empty() || self.is_content_of(&change.path, &content, entry)?
                 }

@@ -63,7 +63,7 @@ impl TaskBranch {
     }
 
     /// The commits that were found and are kept, with their refs.
-    pub fn kept_commits(&self) -> Result<Vec<RepositoryChange>, Error> {
+    pub fn pinned_commits(&self) -> Result<Vec<RepositoryChange>, Error> {
         let all = KEPT_AS.iter().map(|what| found_as(self.task, what, 1)).collect::<Vec<_>>();
         let all: Vec<&str> = all.iter().map(String::as_str).collect();
         let listed = self.checkout.store().references(&[&format!("refs/nisse/found/{}/", self.task)])?;
@@ -72,7 +72,7 @@ impl TaskBranch {
     }
 
     /// Keeps a commit under a ref that says what it was found as, and gives the ref.
-    pub(super) fn keep_commit(&self, what: &str, commit: &CommitId) -> Result<String, Error> {
+    pub(super) fn pin_commit(&self, what: &str, commit: &CommitId) -> Result<String, Error> {
         let store = self.checkout.store();
         let mut number = 1;
         loop {

@@ -103,8 +103,8 @@ impl Checkout {
     /// The same checkout with git processes that hold the locks of a task, so that one that outlives a killed nisse keeps
     /// the task.
     #[must_use]
-    pub fn holding(self, task: TaskId, locks: Vec<Weak<File>>) -> Self {
-        Self { git: self.git.holding(task, locks), ..self }
+    pub fn with_task_locks(self, task: TaskId, locks: Vec<Weak<File>>) -> Self {
+        Self { git: self.git.with_task_locks(task, locks), ..self }
     }
 
     /// The same checkout, whose git processes that may be ended are known there.

@@ -18,7 +18,7 @@ use super::{
     git::{Git, LONG},
     staging::Staging,
     stat_cache::TreeState,
-    store::Standing,
+    store::TrackState,
 };
 use crate::{
     domain::{
@@ -56,26 +56,26 @@ impl Worktree {
         if let Some(paths) = request.paths {
             return self.commit_paths(request, paths);
         }
-        match self.looks_beside(request.parent) {
+        match self.compare_with(request.parent) {
             TreeState::Unchanged => Ok(None),
             TreeState::Changed(paths) => {
                 self.commit_paths(&CheckpointRequest { paths: Some(&paths), ..request.clone() }, &paths)
             }
             TreeState::Unknown => {
                 // before git looks: what changes meanwhile is seen to differ next time
-                let seen = self.look();
-                self.forget();
+                let seen = self.stat_tree();
+                self.clear_stat_cache();
                 let made = self.commit_changes(request)?;
-                self.remember(seen, made.as_ref().unwrap_or(request.parent));
+                self.cache_tree(seen, made.as_ref().unwrap_or(request.parent));
                 Ok(made)
             }
         }
     }
 
     fn commit_paths(&self, request: &CheckpointRequest<'_>, paths: &[String]) -> Result<Option<CommitId>, Error> {
-        let looked = self.look_at(paths);
+        let looked = self.stat_paths(paths);
         let made = self.commit_changes(request)?;
-        self.remember_paths(looked, request.parent, made.as_ref().unwrap_or(request.parent));
+        self.cache_paths(looked, request.parent, made.as_ref().unwrap_or(request.parent));
         Ok(made)
     }
 
@@ -98,9 +98,9 @@ impl Worktree {
             return Ok(None);
         }
         // what a commit cannot hold (a pipe) is as good as gone, and so is what lies behind a link
-        let holds = |path: &Path| path.symlink_metadata().is_ok_and(|found| found.is_file() || found.is_symlink());
+        let fits = |path: &Path| path.symlink_metadata().is_ok_and(|found| found.is_file() || found.is_symlink());
         let (changed, gone): (Vec<_>, Vec<_>) =
-            paths.into_iter().partition(|path| holds(&self.path().join(path)) && !staging.behind_a_link(path));
+            paths.into_iter().partition(|path| fits(&self.path().join(path)) && !staging.behind_a_link(path));
         let store = self.store();
         let mut tree = store.stage(&git, self.path(), &changed, &gone)?;
         // a command may have staged what is to be in no commit
@@ -154,24 +154,24 @@ impl Worktree {
         if named.is_empty() {
             return Ok(Vec::new());
         }
-        let standings = self.store().standing(named)?;
-        let aside = self.aside()?;
+        let states = self.store().track_states(named)?;
+        let ignored_at_start = self.ignored_at_start()?;
         let untracked: Vec<_> =
-            named.iter().zip(&standings).filter(|(_, standing)| **standing == Standing::Untracked).collect();
+            named.iter().zip(&states).filter(|(_, state)| **state == TrackState::Untracked).collect();
         let never = if untracked.is_empty() {
             BTreeSet::new()
         } else {
             self.never_staged(&self.git()?, &untracked.iter().map(|(path, _)| PathBuf::from(path)).collect::<Vec<_>>())?
         };
-        let is_ignored = |(path, standing): &(&String, Standing)| match standing {
-            Standing::Tracked => false,
-            Standing::Ignored => true,
-            Standing::Untracked => {
+        let is_ignored = |(path, state): &(&String, TrackState)| match state {
+            TrackState::Tracked => false,
+            TrackState::Ignored => true,
+            TrackState::Untracked => {
                 let path = Path::new(path);
-                excludes::artefact(self.path(), path) || aside.holds(path) || never.contains(path)
+                excludes::artefact(self.path(), path) || ignored_at_start.contains(path) || never.contains(path)
             }
         };
-        Ok(named.iter().zip(standings).filter(is_ignored).map(|(path, _)| path.clone()).collect())
+        Ok(named.iter().zip(states).filter(is_ignored).map(|(path, _)| path.clone()).collect())
     }
 
     /// Makes sure that the index can be trusted: there, readable, and without marks that hide paths from git.

@@ -17,7 +17,7 @@ impl TaskBranch {
         if let Some(found) = &found {
             refuse_elsewhere(self)?;
             if found != tip {
-                moved = Some(self.keep_commit("branch", found)?);
+                moved = Some(self.pin_commit("branch", found)?);
             }
         }
         let kept = discarded_ref(self.task);

@@ -10,7 +10,7 @@ use std::{
 
 use super::{
     Error, Worktree, directory, io_error,
-    names::reason,
+    names::lock_reason,
     removal::remove_tree,
     small_files::{read_file, read_line, replace_file},
 };
@@ -23,7 +23,7 @@ impl Worktree {
         self.refuse_replaced()?;
         self.refuse_gone()?;
         let mut changed = false;
-        if self.branch().isolation == Isolation::Worktree && self.verify_tie()? {
+        if self.branch().isolation == Isolation::Worktree && self.verify_git_file()? {
             changed = true;
             self.repaired(".git");
         }
@@ -75,7 +75,7 @@ impl Worktree {
     }
 
     /// The `.git` file of a directory of its own.
-    fn verify_tie(&self) -> Result<bool, Error> {
+    fn verify_git_file(&self) -> Result<bool, Error> {
         if self.git_dir().symlink_metadata().is_err() {
             self.remake_entry()?;
             self.repaired("entry");
@@ -97,7 +97,7 @@ impl Worktree {
         let entry = self.git_dir();
         fs::create_dir_all(entry).map_err(io_error("make", entry))?;
         // locked before it is one, so that no git prunes it; what names the directory comes last
-        replace_file(&entry.join("locked"), &format!("{}\n", reason(self.branch().task)))?;
+        replace_file(&entry.join("locked"), &format!("{}\n", lock_reason(self.branch().task)))?;
         replace_file(&entry.join("commondir"), "../..\n")?;
         replace_file(&entry.join("HEAD"), &format!("ref: refs/heads/{}\n", self.branch().name))?;
         replace_file(&entry.join("gitdir"), &format!("{}\n", self.path().join(".git").display()))

@@ -29,16 +29,16 @@ const OF_A_CHECKOUT: [&str; 4] = ["index.lock", "HEAD.lock", "ORIG_HEAD.lock", "
 
 impl Checkout {
     /// The locks that a git of the task's took which never came to its end.
-    pub(super) fn taken_by_ours(&self, task: TaskId) -> Result<Vec<PathBuf>, Error> {
+    pub(super) fn locks_of_killed_gits(&self, task: TaskId) -> Result<Vec<PathBuf>, Error> {
         let mut all = BTreeSet::new();
-        for path in self.takings(task) {
-            all.extend(self.taken_since(&path)?);
+        for path in self.markers(task) {
+            all.extend(self.locks_made_after(&path)?);
         }
         Ok(all.into_iter().filter(|lock| !self.may_be_held(lock)).collect())
     }
 
     /// What says that such a git ran.
-    fn takings(&self, task: TaskId) -> Vec<PathBuf> {
+    fn markers(&self, task: TaskId) -> Vec<PathBuf> {
         let own = format!("nisse-{task}.");
         let listing = fs::read_dir(self.git_dir()).into_iter().flatten().flatten().map(|entry| entry.path());
         let is_one = |path: &PathBuf| {
@@ -49,9 +49,9 @@ impl Checkout {
     }
 
     /// Forgets that such a git ran, unless a lock is left of which it cannot be told yet.
-    pub(super) fn forget_taking(&self, task: TaskId) -> Result<(), Error> {
-        for path in self.takings(task) {
-            if self.taken_since(&path)?.is_empty() {
+    pub(super) fn forget_killed_gits(&self, task: TaskId) -> Result<(), Error> {
+        for path in self.markers(task) {
+            if self.locks_made_after(&path)?.is_empty() {
                 remove_file(&path)?;
             }
         }
@@ -59,7 +59,7 @@ impl Checkout {
     }
 
     /// The locks that were made soon after the file was.
-    fn taken_since(&self, path: &Path) -> Result<Vec<PathBuf>, Error> {
+    fn locks_made_after(&self, path: &Path) -> Result<Vec<PathBuf>, Error> {
         let Ok(begun) = path.metadata().and_then(|found| found.modified()) else { return Ok(Vec::new()) };
         let mut all: BTreeSet<PathBuf> = [self.git_dir(), self.common_dir()].into_iter().flat_map(locks_in).collect();
         locks_below(&self.common_dir().join("refs"), &mut |lock| all.extend([lock]))?;

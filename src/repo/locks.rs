@@ -30,7 +30,7 @@ impl Checkout {
         for lock in &found {
             remove_file(lock)?;
         }
-        self.forget_taking(spec.task)?;
+        self.forget_killed_gits(spec.task)?;
         // the copy of an index that is in no process's hands is no lock, and is not worth a word
         remove_file(&own_index(self.git_dir(), spec.task))?;
         Ok(found.iter().map(|lock| lock.display().to_string()).collect())
@@ -57,7 +57,7 @@ impl Checkout {
         let id = spec.task.to_string();
         let of_task = |path: &Path| path.with_extension("").iter().any(|part| part == id.as_str());
         locks_below(&self.common_dir().join("refs/nisse"), &mut |lock| found.extend(of_task(&lock).then_some(lock)))?;
-        for lock in self.taken_by_ours(spec.task)? {
+        for lock in self.locks_of_killed_gits(spec.task)? {
             if !found.contains(&lock) {
                 found.push(lock);
             }

@@ -113,7 +113,7 @@ pub use same_second::SameSecond;
 pub use snapshot::{Snapshot, SnapshotRequest};
 pub use uncommittable::{MovedOut, kept_in, move_whole};
 pub use worktree::Worktree;
-pub use write_plan::{Carried, Way};
+pub use write_plan::{Direction, Written};
 
 use crate::domain::id::CommitId;
 
@@ -141,7 +141,7 @@ pub enum Error {
         why: String,
     },
     /// The checkout holds unfinished work, and a task in place needs one that holds none.
-    #[error("{} holds unfinished work, and a task in place needs a clean checkout: {}", checkout.display(), first(paths))]
+    #[error("{} holds unfinished work, and a task in place needs a clean checkout: {}", checkout.display(), path_list(paths))]
     Unclean {
         /// The checkout.
         checkout: PathBuf,
@@ -241,7 +241,7 @@ pub enum Error {
         age_s: u64,
     },
     /// HEAD is not at the base any more.
-    #[error("the checkout has moved from {} to {} since the task was begun; begin it again", name(base.as_ref()), name(head.as_ref()))]
+    #[error("the checkout has moved from {} to {} since the task was begun; begin it again", commit_name(base.as_ref()), commit_name(head.as_ref()))]
     HeadMoved {
         /// The task's base.
         base: Option<CommitId>,
@@ -257,7 +257,7 @@ pub enum Error {
         why: String,
     },
     /// The branch is not where it was expected.
-    #[error("branch {branch} is at {}, not at {expected}", name(found.as_ref()))]
+    #[error("branch {branch} is at {}, not at {expected}", commit_name(found.as_ref()))]
     BranchMoved {
         /// The branch.
         branch: String,
@@ -267,7 +267,7 @@ pub enum Error {
         found: Option<CommitId>,
     },
     /// What a task changed cannot come into the checkout as it is.
-    #[error("nothing was touched, because of your own changes: {}", listed(conflicts))]
+    #[error("nothing was touched, because of your own changes: {}", conflict_list(conflicts))]
     Conflicts {
         /// The paths that stand against it.
         conflicts: Vec<Conflict>,
@@ -347,7 +347,7 @@ impl Error {
 }
 
 /// Conflicts in words, twenty at most.
-fn listed(conflicts: &[Conflict]) -> String {
+fn conflict_list(conflicts: &[Conflict]) -> String {
     let named: Vec<_> = conflicts.iter().take(20).map(|one| format!("{} ({})", one.path, one.why)).collect();
     let more = conflicts.len().saturating_sub(named.len());
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
@@ -355,13 +355,13 @@ fn listed(conflicts: &[Conflict]) -> String {
 }
 
 /// The first twenty of these paths, and how many more there are.
-fn first(paths: &[String]) -> String {
+fn path_list(paths: &[String]) -> String {
     let more = if paths.len() > 20 { format!(" and {} more", paths.len() - 20) } else { String::new() };
     format!("{}{more}", paths.iter().take(20).cloned().collect::<Vec<_>>().join(", "))
 }
 
 /// A commit that may be missing, in words.
-fn name(commit: Option<&CommitId>) -> String {
+fn commit_name(commit: Option<&CommitId>) -> String {
     commit.map_or_else(|| "no commit".to_owned(), ToString::to_string)
 }
 

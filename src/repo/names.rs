@@ -76,18 +76,18 @@ pub(super) fn plan_ref(task: TaskId) -> String {
 }
 
 /// The words that a task's worktree is locked with.
-pub(super) fn reason(task: TaskId) -> String {
+pub(super) fn lock_reason(task: TaskId) -> String {
     format!("nisse {task}")
 }
 
 /// The same while it is made again: a killed attempt leaves half the files, and they are not somebody's deletions.
-pub(super) fn unfinished(task: TaskId) -> String {
-    format!("{} (being made again)", reason(task))
+pub(super) fn unfinished_lock_reason(task: TaskId) -> String {
+    format!("{} (being made again)", lock_reason(task))
 }
 
 /// Whether a worktree's entry is locked with these words in the task's name.
-pub(super) fn is_lock_of(task: TaskId, lock: &str) -> bool {
-    lock == reason(task) || lock == unfinished(task)
+pub(super) fn is_lock_reason_of(task: TaskId, lock: &str) -> bool {
+    lock == lock_reason(task) || lock == unfinished_lock_reason(task)
 }
 
 #[cfg(test)]

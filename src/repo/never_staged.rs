@@ -12,7 +12,7 @@ use std::{
 use super::{
     Error, excludes,
     git::{Git, LONG},
-    paths::{listed, paths, shown},
+    paths::{names_notice, path_text, paths},
     staging::{Changes, LeftOut, Staging, Why, scratch},
     store::Store,
 };
@@ -75,7 +75,7 @@ impl NeverStaged {
             return Ok(false);
         }
         match &self.base {
-            Some(base) => Ok(!store.holds(base, path)?),
+            Some(base) => Ok(!store.contains(base, path)?),
             None => Ok(true),
         }
     }
@@ -112,19 +112,19 @@ impl NeverStaged {
 pub(super) fn notices(left: &[LeftOut], rules: &NeverStaged, root: &Path) -> Vec<String> {
     let mut notices = Vec::new();
     for why in [Why::Denied, Why::State, Why::Link] {
-        let mut names: Vec<_> = left.iter().filter(|left| left.why == why).map(|left| shown(&left.path)).collect();
+        let mut names: Vec<_> = left.iter().filter(|left| left.why == why).map(|left| path_text(&left.path)).collect();
         names.sort_unstable();
         let what = match why {
             Why::Denied => "not carried over, because [files] deny names them and a branch may be pushed",
             Why::State => {
                 if !names.is_empty() {
-                    names = rules.state_below(root).map(shown).into_iter().collect();
+                    names = rules.state_below(root).map(path_text).into_iter().collect();
                 }
                 "not carried over, because it is the state directory of nisse"
             }
             Why::Link => "not carried over, because they are links in the place of directories that git ignores",
         };
-        notices.extend(listed(what, &names));
+        notices.extend(names_notice(what, &names));
     }
     notices
 }

@@ -15,12 +15,12 @@ pub(super) fn paths(parts: Vec<Vec<u8>>) -> Vec<PathBuf> {
 }
 
 /// A path in words.
-pub(super) fn shown(path: &Path) -> String {
+pub(super) fn path_text(path: &Path) -> String {
     path.to_string_lossy().into_owned()
 }
 
 /// A notice with names, or none without any.
-pub(super) fn listed(what: &str, names: &[String]) -> Option<String> {
+pub(super) fn names_notice(what: &str, names: &[String]) -> Option<String> {
     if names.is_empty() {
         return None;
     }

@@ -174,7 +174,7 @@ impl Worktree {
         let (from, to) = (CommitId(was.to_owned()), CommitId(is.to_owned()));
         // a tag need not be a commit's
         let held = self.checkout().store().reaches(&to, &from).unwrap_or(false);
-        let kept = if held { None } else { Some(self.branch().keep_commit("moved", &from)?) };
+        let kept = if held { None } else { Some(self.branch().pin_commit("moved", &from)?) };
         self.changed(RepositoryChange::RefMoved { name: name.to_owned(), from, to, kept });
         Ok(())
     }
@@ -195,7 +195,7 @@ impl Worktree {
             format!("{name}/").starts_with(&format!("{other}/")) || other.starts_with(&format!("{name}/"))
         };
         if now.refs.keys().any(in_the_way) {
-            let kept = self.branch().keep_commit("moved", &at)?;
+            let kept = self.branch().pin_commit("moved", &at)?;
             self.changed(RepositoryChange::RefGone { name, at, kept });
             return Ok(false);
         }

@@ -13,17 +13,17 @@ const TAKERS: [&str; 5] = ["update-ref", "symbolic-ref", "worktree", "stash", "b
 
 /// Says that a git of ours takes locks, for as long as it runs: the file goes when it has come to its end.
 #[derive(Debug)]
-pub(super) struct Taking {
+pub(super) struct RunningGit {
     path: PathBuf,
 }
 
-impl Taking {
+impl RunningGit {
     /// For a call of a task's owner; none where the call takes none, or it cannot be said.
     pub(super) fn begin(git_dir: &Path, task: TaskId, action: &str) -> Option<Self> {
         if !TAKERS.contains(&action) {
             return None;
         }
-        let path = taking(git_dir, task);
+        let path = marker(git_dir, task);
         // made anew, so that it is dated by the clock that dates the locks
         let _ = fs::remove_file(&path);
         fs::File::create_new(&path).is_ok().then_some(Self { path })
@@ -43,6 +43,6 @@ impl Taking {
     }
 }
 
-fn taking(git_dir: &Path, task: TaskId) -> PathBuf {
+fn marker(git_dir: &Path, task: TaskId) -> PathBuf {
     git_dir.join(format!("nisse-{task}.git"))
 }

@@ -17,7 +17,7 @@ use crate::domain::id::CommitId;
 impl Worktree {
     /// A commit of the files as they are now, on top of `head`, where they differ from it; no ref and no index moves. What
     /// a commit cannot hold (a pipe) is left out.
-    pub fn hold(&self, head: &CommitId, at_ms: u64) -> Result<Option<CommitId>, Error> {
+    pub fn snapshot_files(&self, head: &CommitId, at_ms: u64) -> Result<Option<CommitId>, Error> {
         self.verify()?;
         let git = self.git()?;
         self.plain_index(&git, head)?;
@@ -43,8 +43,8 @@ impl Worktree {
     }
 
     /// Keeps what the files hold beyond `head`, and says under which ref; none if that is nothing.
-    pub fn keep_as(&self, what: &str, head: &CommitId, at_ms: u64) -> Result<Option<String>, Error> {
-        let Some(found) = self.hold(head, at_ms)? else { return Ok(None) };
+    pub fn save_files(&self, what: &str, head: &CommitId, at_ms: u64) -> Result<Option<String>, Error> {
+        let Some(found) = self.snapshot_files(head, at_ms)? else { return Ok(None) };
         let (store, mut number) = (self.store(), 1);
         loop {
             let name = found_as(self.branch().task, what, number);
@@ -60,14 +60,14 @@ impl Worktree {
     }
 
     /// Keeps what branch and worktree hold beyond `head`, and says under which ref; none if that is nothing.
-    pub fn keep_found(&self, head: &CommitId, number: u64, at_ms: u64) -> Result<Option<String>, Error> {
+    pub fn save_state(&self, head: &CommitId, number: u64, at_ms: u64) -> Result<Option<String>, Error> {
         let task = self.branch().task;
         let kept = found_ref(task, number);
         if self.store().reference(&kept)?.is_some() {
             return Ok(Some(kept));
         }
         let tip = self.tip()?.unwrap_or_else(|| head.clone());
-        let commit = self.hold(&tip, at_ms)?.unwrap_or(tip);
+        let commit = self.snapshot_files(&tip, at_ms)?.unwrap_or(tip);
         if commit == *head {
             return Ok(None);
         }

@@ -12,7 +12,7 @@ use super::{
     commit::{Author, SUBJECT, commit_tree},
     git::LONG,
     io_error, never_staged,
-    paths::{listed, paths, shown},
+    paths::{names_notice, path_text, paths},
     staging::{Staging, scratch},
 };
 use crate::domain::{
@@ -76,7 +76,7 @@ impl Checkout {
     pub(super) fn unknown_filters(&self) -> Result<Option<String>, Error> {
         let unknown: Vec<_> =
             self.filters_asked_for()?.into_iter().filter(|name| !self.filters().knows(name)).collect();
-        Ok(listed("not set up here, so files are taken as they are: the filters", &unknown))
+        Ok(names_notice("not set up here, so files are taken as they are: the filters", &unknown))
     }
 
     fn snapshot_of_files(&self, request: &SnapshotRequest<'_>) -> Result<Snapshot, Error> {
@@ -105,14 +105,17 @@ impl Checkout {
         let (large, carried): (Vec<_>, Vec<_>) =
             changes.untracked.into_iter().partition(|path| size(path) > request.max_untracked);
         paths.extend(carried);
-        let large = large.iter().map(|path| shown(path)).collect::<Vec<_>>();
-        let repositories = changes.repositories.iter().map(|path| shown(path)).collect::<Vec<_>>();
-        notices.extend(listed("not carried over, because they are too large and untracked", &large));
-        notices.extend(listed("not carried over, because they are repositories of their own", &repositories));
-        notices.extend(listed("not carried over, because git is told not to look at them", &self.hidden_edits()?));
-        notices.extend(never_staged::notices(&changes.left_out, self.rules(), self.root()));
+        let large = large.iter().map(|path| path_text(path)).collect::<Vec<_>>();
+        let repositories = changes.repositories.iter().map(|path| path_text(path)).collect::<Vec<_>>();
+        notices.extend(names_notice("not carried over, because they are too large and untracked", &large));
+        notices.extend(names_notice("not carried over, because they are repositories of their own", &repositories));
         notices
-            .extend(listed("not carried over, because they lie in submodules: changes in", &self.submodule_changes()?));
+            .extend(names_notice("not carried over, because git is told not to look at them", &self.hidden_edits()?));
+        notices.extend(never_staged::notices(&changes.left_out, self.rules(), self.root()));
+        notices.extend(names_notice(
+            "not carried over, because they lie in submodules: changes in",
+            &self.submodule_changes()?,
+        ));
 
         staging.add(&paths)?;
         let tree = staging.write_tree()?;
@@ -167,13 +170,13 @@ impl Checkout {
                 input.push(b'\n');
                 present.push((path, id));
             } else {
-                edited.push(shown(&path));
+                edited.push(path_text(&path));
             }
         }
         if !present.is_empty() {
             let ids = self.git().call(["hash-object", "--stdin-paths"]).limit(LONG).input(input).line()?;
             let changed = present.iter().zip(ids.lines()).filter(|((_, id), now)| id != now);
-            edited.extend(changed.map(|((path, _), _)| shown(path)));
+            edited.extend(changed.map(|((path, _), _)| path_text(path)));
         }
         Ok(edited)
     }
@@ -186,6 +189,10 @@ impl Checkout {
         }
         let call = self.git().call(["diff-files", "-z", "--name-only", "--ignore-submodules=dirty", "--diff-filter=M"]);
         let changed = paths(call.limit(LONG).parts()?);
-        Ok(changed.iter().filter(|path| self.root().join(path).join(".git").exists()).map(|path| shown(path)).collect())
+        Ok(changed
+            .iter()
+            .filter(|path| self.root().join(path).join(".git").exists())
+            .map(|path| path_text(path))
+            .collect())
     }
 }

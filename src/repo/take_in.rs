@@ -28,11 +28,11 @@ impl Worktree {
         if found.as_ref() == Some(head) {
             return Ok(());
         }
-        self.forget();
+        self.clear_stat_cache();
         if !self.checkout().has_commit(head)? {
             return Err(Error::Gone { git_dir: self.checkout().common_dir().to_owned() });
         }
-        let kept = found.as_ref().map(|found| self.branch().keep_commit("branch", found)).transpose()?;
+        let kept = found.as_ref().map(|found| self.branch().pin_commit("branch", found)).transpose()?;
         crash::point("take_in.kept");
         self.branch().put_back(head, kept.as_deref().unwrap_or_default())?;
         crash::point("take_in.branch");
@@ -59,7 +59,7 @@ impl Worktree {
         let found = was.and_then(|was| was.commit);
         let kept = match (&found, self.tip()?) {
             (Some(found), Some(tip)) if self.store().reaches(&tip, found)? => None,
-            (Some(found), _) => Some(self.branch().keep_commit("head", found)?),
+            (Some(found), _) => Some(self.branch().pin_commit("head", found)?),
             (None, _) => None,
         };
         if self.checkout().formats().refs_in_files {
@@ -81,7 +81,7 @@ impl Worktree {
         let git = self.git()?;
         let is_on = git.call(["config", "--type=bool", "--get", "core.sparseCheckout"]).also_fine(1).run()?;
         if is_on.starts_with(b"true") {
-            self.forget();
+            self.clear_stat_cache();
             git.call(["sparse-checkout", "disable"]).limit(LONG).run()?;
         }
         Ok(())
@@ -97,13 +97,13 @@ impl Worktree {
         if found.is_none() && !bisects {
             return Ok(());
         }
-        self.forget();
+        self.clear_stat_cache();
         let mut kept = None;
         for name in AUTOSTASH {
             if let Some(commit) = read_line(&git_dir.join(name)).map(CommitId)
                 && store.message(&commit).is_ok_and(|message| message.is_some())
             {
-                kept = Some(self.branch().keep_commit("autostash", &commit)?);
+                kept = Some(self.branch().pin_commit("autostash", &commit)?);
             }
         }
         let git = self.git()?;

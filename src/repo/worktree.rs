@@ -14,8 +14,8 @@ use super::{
     Checkout, Diff, Error, TaskBranch, WorktreeSpec,
     git::{Git, LONG},
     io_error,
-    names::{reason, unfinished},
-    paths::{paths, shown},
+    names::{lock_reason, unfinished_lock_reason},
+    paths::{path_text, paths},
     persons_state::Notes,
     small_files::{read_line, replace_file},
     stat_cache::StatCache,
@@ -59,7 +59,7 @@ impl Worktree {
         let options = ["-b", &spec.branch, "--no-track"];
         let clear = || clear_branch(&branch, &spec.start, || remove(&branch));
         checkout.same_second().nothing_ran();
-        add(&branch, &reason(branch.task), &options, &spec.start.0, clear)
+        add(&branch, &lock_reason(branch.task), &options, &spec.start.0, clear)
     }
 
     /// Makes the worktree again at the tip of its branch, which must be there; a rest of the old one goes first.
@@ -73,14 +73,14 @@ impl Worktree {
         remove(&branch)?;
         crash::point("recreate.removed");
         checkout.same_second().before_all_change(checkout.common_dir());
-        let again = add(&branch, &unfinished(branch.task), &[], &spec.branch, || remove(&branch))?;
+        let again = add(&branch, &unfinished_lock_reason(branch.task), &[], &spec.branch, || remove(&branch))?;
         crash::point("recreate.added");
         Ok(again)
     }
 
     /// Marks a worktree that was made again as one that stands: from now on what is in it may be somebody's work.
     pub fn stands(&self) -> Result<(), Error> {
-        replace_file(&self.git_dir.join("locked"), &format!("{}\n", reason(self.branch.task)))
+        replace_file(&self.git_dir.join("locked"), &format!("{}\n", lock_reason(self.branch.task)))
     }
 
     /// Finds the worktree again; none if it is gone, or was made again by half. Its git files are put back where something
@@ -88,7 +88,7 @@ impl Worktree {
     pub fn open(checkout: &Checkout, spec: &WorktreeSpec) -> Result<Option<Self>, Error> {
         let branch = TaskBranch::new(checkout, spec)?;
         let Some(entry) = find_entry(&branch)?.or_else(|| lost_entry(&branch)) else { return Ok(None) };
-        let half_made = read_line(&entry.join("locked")) == Some(unfinished(branch.task));
+        let half_made = read_line(&entry.join("locked")) == Some(unfinished_lock_reason(branch.task));
         branch.refuse_link_above()?;
         if half_made || !branch.path.symlink_metadata().is_ok_and(|found| found.is_dir()) {
             return Ok(None);
@@ -131,7 +131,7 @@ impl Worktree {
 
     /// The paths whose files differ from those of `commit`, sorted; ignored ones and artefacts don't count.
     pub fn changed_since(&self, commit: &CommitId) -> Result<Vec<String>, Error> {
-        Ok(self.changed_paths(commit)?.iter().map(|path| shown(path)).collect())
+        Ok(self.changed_paths(commit)?.iter().map(|path| path_text(path)).collect())
     }
 
     /// The same as paths.

@@ -19,9 +19,9 @@ impl Worktree {
     pub(super) fn changes(&self, git: &Git, index: Option<&Path>) -> Result<Changes, Error> {
         let staging = Staging { git, root: self.path(), index };
         let mut changes = staging.changes()?;
-        let aside = self.aside()?;
-        changes.untracked.retain(|path| !aside.holds(path));
-        changes.repositories.retain(|path| !aside.holds(path));
+        let ignored_at_start = self.ignored_at_start()?;
+        changes.untracked.retain(|path| !ignored_at_start.contains(path));
+        changes.repositories.retain(|path| !ignored_at_start.contains(path));
         self.checkout().rules().take_out(&mut changes, &staging, &*self.store())?;
         Ok(changes)
     }
@@ -33,7 +33,7 @@ impl Worktree {
 
     /// Takes what is set aside, and what is never staged, out of an index above `commit`, where a command staged it; the
     /// files stay.
-    pub(super) fn unstage_aside(&self, git: &Git, commit: &CommitId) -> Result<(), Error> {
+    pub(super) fn unstage_excluded(&self, git: &Git, commit: &CommitId) -> Result<(), Error> {
         let call = git.call(["diff-index", "-z", "--cached", "--name-only", "--diff-filter=A", "--no-renames"]);
         let added = paths(call.args([commit.0.as_str(), "--"]).limit(LONG).parts()?);
         let staged = self.wrongly_staged(git, added)?;
@@ -55,8 +55,8 @@ impl Worktree {
 
     /// Those of `added`, paths that an index has and a commit has not, that are to be in no commit: a command staged them.
     pub(super) fn wrongly_staged(&self, git: &Git, added: Vec<PathBuf>) -> Result<Vec<PathBuf>, Error> {
-        let aside = self.aside()?;
+        let ignored_at_start = self.ignored_at_start()?;
         let never = self.never_staged(git, &added)?;
-        Ok(added.into_iter().filter(|path| aside.holds(path) || never.contains(path)).collect())
+        Ok(added.into_iter().filter(|path| ignored_at_start.contains(path) || never.contains(path)).collect())
     }
 }

@@ -13,8 +13,8 @@ use super::{
     Error, TaskBranch,
     commit::is_snapshot_of,
     directory, io_error,
-    names::{discarded_ref, is_lock_of},
-    paths::shown,
+    names::{discarded_ref, is_lock_reason_of},
+    paths::path_text,
     removal::remove_tree,
     small_files::read_line,
 };
@@ -49,7 +49,7 @@ pub(super) fn find_entry(branch: &TaskBranch) -> Result<Option<PathBuf>, Error> 
     for found in listing {
         let entry = found.map_err(io_error("list", &all))?.path();
         let lock = read_line(&entry.join("locked"));
-        let ours = lock.as_ref().is_some_and(|lock| is_lock_of(branch.task, lock));
+        let ours = lock.as_ref().is_some_and(|lock| is_lock_reason_of(branch.task, lock));
         let registered = read_line(&entry.join("gitdir")).map(PathBuf::from);
         let here = match registered.as_deref().and_then(Path::parent) {
             Some(directory) => directory == branch.path,
@@ -61,7 +61,7 @@ pub(super) fn find_entry(branch: &TaskBranch) -> Result<Option<PathBuf>, Error> 
                 Some(lock) => format!("its worktree is locked with the words `{lock}`"),
                 None => "its worktree is not locked by this task".to_owned(),
             };
-            return Err(Error::Foreign { what: shown(&branch.path), why });
+            return Err(Error::Foreign { what: path_text(&branch.path), why });
         }
         if here {
             return Ok(Some(entry));
@@ -139,7 +139,7 @@ pub(super) fn remove(branch: &TaskBranch) -> Result<(), Error> {
     let path = &branch.path;
     if entry.is_none() && path.symlink_metadata().is_ok() && !is_left_over(branch) {
         let why = "it is no worktree of this repository".to_owned();
-        return Err(Error::Foreign { what: shown(path), why });
+        return Err(Error::Foreign { what: path_text(path), why });
     }
     // behind a link is somebody else's
     if branch.refuse_link_above().is_ok() {
@@ -159,12 +159,12 @@ pub(super) fn remove(branch: &TaskBranch) -> Result<(), Error> {
 /// Whether a directory without an entry is empty, or was a worktree of this repository.
 fn is_left_over(branch: &TaskBranch) -> bool {
     let empty = fs::read_dir(&branch.path).is_ok_and(|mut listing| listing.next().is_none());
-    empty || tied_to(branch).is_some_and(|to| to.starts_with(branch.checkout.common_dir().join("worktrees")))
+    empty || entry_in_git_file(branch).is_some_and(|to| to.starts_with(branch.checkout.common_dir().join("worktrees")))
 }
 
 /// Where the entry of a directory was that has none any more, and stands: what is in it may be work.
 pub(super) fn lost_entry(branch: &TaskBranch) -> Option<PathBuf> {
-    let entry = tied_to(branch).filter(|entry| entry.symlink_metadata().is_err())?;
+    let entry = entry_in_git_file(branch).filter(|entry| entry.symlink_metadata().is_err())?;
     // of a task that was given up it is a rest of what is kept
     if branch.checkout.store().reference(&discarded_ref(branch.task)).ok()?.is_some() {
         return None;
@@ -174,6 +174,6 @@ pub(super) fn lost_entry(branch: &TaskBranch) -> Option<PathBuf> {
 }
 
 /// The entry that the directory says is its own.
-pub(super) fn tied_to(branch: &TaskBranch) -> Option<PathBuf> {
+pub(super) fn entry_in_git_file(branch: &TaskBranch) -> Option<PathBuf> {
     read_line(&branch.path.join(".git"))?.strip_prefix("gitdir: ").map(PathBuf::from)
 }

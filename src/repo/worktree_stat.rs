@@ -16,7 +16,7 @@ use crate::domain::{checkout::Isolation, id::CommitId};
 
 impl Worktree {
     /// How the tree looks beside what it was when all of it was in `commit`.
-    pub(super) fn looks_beside(&self, commit: &CommitId) -> TreeState {
+    pub(super) fn compare_with(&self, commit: &CommitId) -> TreeState {
         let mut cached = self.stat_cache.lock();
         let now = cached.now(self.path());
         let own = self.own_stamps();
@@ -31,31 +31,31 @@ impl Worktree {
     }
 
     /// What the last look met that no commit can hold, once; none if no look went through all of the tree.
-    pub(super) fn unholdable_as_looked(&self) -> Option<Unholdable> {
+    pub(super) fn take_unholdable(&self) -> Option<Unholdable> {
         self.stat_cache.lock().unholdable.take()
     }
 
     /// The paths whose files differ from those of `commit`, as [`Self::changed_since`] gives them, and at once where all
     /// looks as it did when all of it was in there. Of a checkout that somebody took off the task's branch, it is HEAD.
     pub fn differs_from(&self, commit: &CommitId) -> Result<Vec<String>, Error> {
-        if self.looks_beside(commit) == TreeState::Unchanged {
+        if self.compare_with(commit) == TreeState::Unchanged {
             return Ok(Vec::new());
         }
         if self.branch().isolation == Isolation::InPlace && !self.branch().is_checked_out()? {
             return Ok(vec!["HEAD".to_owned()]);
         }
-        let tree = self.look();
-        self.forget();
+        let tree = self.stat_tree();
+        self.clear_stat_cache();
         let changed = self.changed_since(commit)?;
         if changed.is_empty() {
-            self.remember(tree, commit);
+            self.cache_tree(tree, commit);
         }
         Ok(changed)
     }
 
     /// Whether one path looks as it did when all of the tree was in `commit`, and so does what git's answer depends on.
     #[must_use]
-    pub fn looks_same_at(&self, path: &str, commit: &CommitId) -> bool {
+    pub fn is_unchanged(&self, path: &str, commit: &CommitId) -> bool {
         let (cached, own) = (self.stat_cache.lock(), self.own_stamps());
         let Some(tree) = cached.tree.as_ref().filter(|tree| tree.at == *commit && tree.own == own) else {
             return false;
@@ -68,7 +68,7 @@ impl Worktree {
     }
 
     /// TreeState, before git does: what changes later will not look so. None if this tree is not to be judged by looks.
-    pub(super) fn look(&self) -> Option<CachedTree> {
+    pub(super) fn stat_tree(&self) -> Option<CachedTree> {
         let (root, now) = (self.path(), self.stat_cache.lock().now(self.path())?);
         let count = AtomicUsize::new(0);
         let (parts, unholdable) = walk(
@@ -85,7 +85,7 @@ impl Worktree {
     }
 
     /// The same for some paths; none for one that is not there.
-    pub(super) fn look_at(&self, paths: &[String]) -> Option<CachedFiles> {
+    pub(super) fn stat_paths(&self, paths: &[String]) -> Option<CachedFiles> {
         let now = self.stat_cache.lock().now(self.path())?;
         let look = |path: &String| {
             let path = PathBuf::from(path);
@@ -98,13 +98,13 @@ impl Worktree {
     }
 
     /// From now on, what was seen is what `commit` holds.
-    pub(super) fn remember(&self, tree: Option<CachedTree>, commit: &CommitId) {
+    pub(super) fn cache_tree(&self, tree: Option<CachedTree>, commit: &CommitId) {
         let own = self.own_stamps();
         self.stat_cache.lock().tree = tree.map(|tree| CachedTree { at: commit.clone(), own, ..tree });
     }
 
     /// What was seen at `parent` goes on at `commit`, with some paths as they were looked at.
-    pub(super) fn remember_paths(&self, looked: Option<CachedFiles>, parent: &CommitId, commit: &CommitId) {
+    pub(super) fn cache_paths(&self, looked: Option<CachedFiles>, parent: &CommitId, commit: &CommitId) {
         let mut cached = self.stat_cache.lock();
         let Some((mut tree, looked)) = cached.tree.take().filter(|tree| tree.at == *parent).zip(looked) else { return };
         for (path, file) in looked {
@@ -117,7 +117,7 @@ impl Worktree {
     }
 
     /// Nothing is known of the files any more.
-    pub(super) fn forget(&self) {
+    pub(super) fn clear_stat_cache(&self) {
         self.stat_cache.lock().tree = None;
     }
 

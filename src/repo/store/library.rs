@@ -18,7 +18,7 @@ use std::{
 use git2::{Delta, Index, IndexEntry, IndexTime, ObjectType, Oid, Repository, RepositoryOpenFlags};
 
 use super::{
-    Head, Standing, Store, Submodule,
+    Head, Store, Submodule, TrackState,
     conversion::{is_odd_file_system, keeps_bytes},
     kept_index::KeptIndex,
     loose::{RefLock, sync_objects},
@@ -297,23 +297,23 @@ impl Store for Library {
         Ok(self.with_index(|index| Ok(!index.iter().any(odd))).unwrap_or(false))
     }
 
-    fn standing(&self, paths: &[String]) -> Result<Vec<Standing>, Error> {
+    fn track_states(&self, paths: &[String]) -> Result<Vec<TrackState>, Error> {
         let repository = self.open()?;
         self.with_index(|index| {
             let look = |path: &String| {
                 let mode = |path: &Path| index.get_path(path, 0).map(|entry| entry.mode);
                 let path = Path::new(path);
                 if mode(path).is_some() {
-                    return Ok(Standing::Tracked);
+                    return Ok(TrackState::Tracked);
                 }
                 let mut above = path.ancestors().skip(1).filter(|above| !above.as_os_str().is_empty());
                 if above.any(|above| mode(above) == Some(GITLINK)) {
-                    return Ok(Standing::Ignored);
+                    return Ok(TrackState::Ignored);
                 }
                 let ignored = repository
                     .is_path_ignored(path)
                     .map_err(read_error(format!("look up whether {} is ignored", path.display())))?;
-                Ok(if ignored { Standing::Ignored } else { Standing::Untracked })
+                Ok(if ignored { TrackState::Ignored } else { TrackState::Untracked })
             };
             paths.iter().map(look).collect()
         })
@@ -377,7 +377,7 @@ impl Store for Library {
         Ok(added.filter_map(path).collect())
     }
 
-    fn holds(&self, commit: &CommitId, path: &Path) -> Result<bool, Error> {
+    fn contains(&self, commit: &CommitId, path: &Path) -> Result<bool, Error> {
         let repository = self.open()?;
         let tree = find(&repository, commit)?.tree().map_err(read_error(format!("read the tree of {commit}")))?;
         match tree.get_path(path) {
