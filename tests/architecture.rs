@@ -11,6 +11,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+#[path = "architecture/circles.rs"]
+mod circles;
 #[path = "architecture/reached.rs"]
 mod reached;
 
@@ -355,6 +357,11 @@ fn files_are_short_and_finished() {
             none(&[size_faults(&path, &source), unfinished(&path, &source)].concat());
         }
     }
+}
+
+#[test]
+fn no_files_know_each_other_in_a_circle() {
+    none(&circles::circles(&rust_files("src")));
 }
 
 #[test]

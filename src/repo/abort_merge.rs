@@ -1,5 +1,5 @@
-//! Taking back a merge of the person's that has not become a commit, also one in which git was ended while it wrote files:
-//! then nothing is staged yet, and nothing notes that it merges.
+//! Aborts a merge of the person's that has not become a commit, also one where git was killed while it wrote files:
+//! then nothing is staged yet, and there is no `MERGE_HEAD`.
 
 use std::{
     fs,
@@ -21,9 +21,8 @@ use crate::domain::id::CommitId;
 const LINK: &str = "120000";
 
 impl Checkout {
-    /// Takes back a merge of `other` that has not become a commit. Where git was ended before it had noted that it
-    /// merges, what is staged, or
-    /// only written, is known by being what `other` has, or the merge would.
+    /// Aborts a merge of `other` that has not become a commit. Where git was killed before it wrote `MERGE_HEAD`, the paths
+    /// that it had staged or written are those that are as `other` has them, or the merge would.
     pub fn abort_merge(&self, other: &CommitId) -> Result<(), Error> {
         if self.abort_known_merge(other)? {
             return Ok(());

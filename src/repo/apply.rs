@@ -1,6 +1,6 @@
 //! Planning how a task's part comes into the checkout: nothing of the person's is touched here.
 //!
-//! A plan (`planned`) says what will be true, so that carrying it out can be taken up again, and taken back.
+//! A plan (`plan_commit`) says what each file was and is to be, so that writing it can be resumed, and reverted.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -45,7 +45,7 @@ pub struct PlanRequest<'a> {
     pub forward: bool,
     /// The date of the commits made for it, in milliseconds since 1970 UTC.
     pub at_ms: u64,
-    /// Untracked files over this many bytes are not looked at.
+    /// Untracked files over this many bytes are left out.
     pub max_untracked: u64,
 }
 
@@ -255,7 +255,7 @@ impl Checkout {
     }
 
     /// What is on the disk and not in the snapshot: ignored and large files, directories, links, repositories, and what
-    /// git is told not to look at.
+    /// git is told to ignore (assume-unchanged, skip-worktree).
     fn in_the_way(&self, files: &BTreeSet<PathBuf>, view: &View<'_>) -> Result<Vec<(PathBuf, &'static str)>, Error> {
         let unwatched: BTreeSet<Vec<u8>> = self.store().unwatched()?.into_iter().map(|(path, _)| path).collect();
         let becomes_file = |path: &Path| {

@@ -1,4 +1,4 @@
-//! What branch and worktree held when a person was asked about it, so that a change since is seen.
+//! Records branch and files when a person is asked about them, so that a later change is noticed.
 
 use super::{
     Error, TaskBranch, Worktree,
@@ -9,13 +9,13 @@ use super::{
 use crate::domain::id::CommitId;
 
 impl Worktree {
-    /// Notes what branch and worktree hold as what a person is asked about.
+    /// Records branch and files as what a person is asked about.
     pub fn note_asked(&self) -> Result<(), Error> {
         let Some(now) = self.state_now()? else { return Ok(()) };
         self.checkout().git().call(["update-ref", &asked_ref(self.branch().task), &now.0]).run().map(drop)
     }
 
-    /// The files that changed since a person was asked about them; with none, what was noted is forgotten.
+    /// The files that changed since a person was asked about them; if none did, the record is removed.
     pub fn changed_since_asked(&self) -> Result<Vec<String>, Error> {
         let name = asked_ref(self.branch().task);
         let git = self.checkout().git();
@@ -37,7 +37,7 @@ impl Worktree {
 }
 
 impl TaskBranch {
-    /// Forgets what a person was asked about: it is decided.
+    /// Removes the record: the person has decided.
     pub fn forget_asked(&self) -> Result<(), Error> {
         let name = asked_ref(self.task);
         match self.checkout.store().reference(&name)? {

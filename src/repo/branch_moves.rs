@@ -1,13 +1,13 @@
-//! Moving the task's branch, and pinning the commits that it is moved away from.
+//! Moves the task's branch, and pins the commits that it leaves.
 
 use super::{Error, TaskBranch, Worktree, names::found_as, worktree_entry::refuse_elsewhere};
 use crate::domain::{checkout::Isolation, id::CommitId, repository::RepositoryChange};
 
-/// What a commit is found as.
+/// Where a pinned commit was found.
 const KEPT_AS: &[&str] = &["branch", "head", "autostash"];
 
 impl Worktree {
-    /// Moves the branch by compare-and-swap; already there is as good.
+    /// Moves the branch by compare-and-swap; does nothing if it is there already.
     pub(super) fn move_branch(&self, from: &CommitId, to: &CommitId) -> Result<(), Error> {
         let branch = self.branch();
         let elsewhere = |found| Err(Error::BranchMoved { branch: branch.name.clone(), expected: from.clone(), found });
@@ -31,7 +31,7 @@ impl Worktree {
 }
 
 impl TaskBranch {
-    /// Puts the branch at `head`, wherever it is, also where it is gone. Another tip is kept under `kept`.
+    /// Sets the branch to `head`, and makes it again if it is gone. Another tip is pinned under the ref `kept`.
     pub fn put_back(&self, head: &CommitId, kept: &str) -> Result<(), Error> {
         let found = self.tip()?;
         if found.as_ref() == Some(head) {
@@ -62,7 +62,7 @@ impl TaskBranch {
         }
     }
 
-    /// The commits that were found and are kept, with their refs.
+    /// The pinned commits, with their refs.
     pub fn pinned_commits(&self) -> Result<Vec<RepositoryChange>, Error> {
         let all = KEPT_AS.iter().map(|what| found_as(self.task, what, 1)).collect::<Vec<_>>();
         let all: Vec<&str> = all.iter().map(String::as_str).collect();
@@ -71,7 +71,7 @@ impl TaskBranch {
         Ok(listed.map(|(kept, found)| RepositoryChange::Kept { found, kept }).collect())
     }
 
-    /// Keeps a commit under a ref that says what it was found as, and gives the ref.
+    /// Pins a commit under a ref that says where it was found, and returns the ref.
     pub(super) fn pin_commit(&self, what: &str, commit: &CommitId) -> Result<String, Error> {
         let store = self.checkout.store();
         let mut number = 1;

@@ -100,7 +100,7 @@ impl Checkout {
         Self { never_staged: rules, ..self }
     }
 
-    /// The same checkout with git processes that hold the locks of a task, so that one that outlives a killed nisse keeps
+    /// The same checkout with git processes that inherit the locks of a task, so that one that outlives a killed nisse keeps
     /// the task.
     #[must_use]
     pub fn with_task_locks(self, task: TaskId, locks: Vec<Weak<File>>) -> Self {
@@ -320,7 +320,7 @@ impl Checkout {
         paths.push(self.root.join(".gitattributes"));
         paths.push(self.common_dir.join("info/attributes"));
         paths.extend(self.attributes.clone());
-        // a file that cannot be read holds for git as little as for us
+        // git skips a file that it cannot read, too
         let regular = paths.iter().filter(|path| path.symlink_metadata().is_ok_and(|found| found.is_file()));
         Ok(regular.filter_map(|path| std::fs::read(path).ok()).flat_map(|text| asked_for(&text)).collect())
     }

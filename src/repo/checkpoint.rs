@@ -62,7 +62,7 @@ impl Worktree {
                 self.commit_paths(&CheckpointRequest { paths: Some(&paths), ..request.clone() }, &paths)
             }
             TreeState::Unknown => {
-                // before git looks: what changes meanwhile is seen to differ next time
+                // before git looks: what changes meanwhile then differs from the cache
                 let seen = self.stat_tree();
                 self.clear_stat_cache();
                 let made = self.commit_changes(request)?;
@@ -97,7 +97,7 @@ impl Worktree {
         if paths.is_empty() && request.paths.is_some() {
             return Ok(None);
         }
-        // what a commit cannot hold (a pipe) is as good as gone, and so is what lies behind a link
+        // what no commit can contain (a pipe) counts as deleted, and so does what lies behind a link
         let fits = |path: &Path| path.symlink_metadata().is_ok_and(|found| found.is_file() || found.is_symlink());
         let (changed, gone): (Vec<_>, Vec<_>) =
             paths.into_iter().partition(|path| fits(&self.path().join(path)) && !staging.behind_a_link(path));
@@ -188,7 +188,7 @@ impl Worktree {
         self.index_of(git, commit, None)
     }
 
-    /// Makes an index what `commit` holds; none for the worktree's own.
+    /// Sets an index to the files of `commit`; none for the worktree's own.
     pub(super) fn index_of(&self, git: &Git, commit: &CommitId, index: Option<&Path>) -> Result<(), Error> {
         git.call(["read-tree", commit.0.as_str()]).index(index).limit(LONG).run()?;
         self.mark_left_out(git, index)

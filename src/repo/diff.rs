@@ -64,7 +64,7 @@ impl Diff {
 }
 
 impl Checkout {
-    /// Whether both commits hold the same files.
+    /// Whether both commits have the same tree.
     pub fn tree_equal(&self, a: &CommitId, b: &CommitId) -> Result<bool, Error> {
         self.store().same_tree(a, b)
     }

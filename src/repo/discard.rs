@@ -1,4 +1,4 @@
-//! The end of a task that is given up or settled: its worktree goes, its branch, and what had not begun to work.
+//! Removes the worktree and the branch of a task that is given up or finished.
 
 use super::{
     Error, TaskBranch,
@@ -8,8 +8,8 @@ use super::{
 use crate::{domain::id::CommitId, log::crash};
 
 impl TaskBranch {
-    /// Gives the task's work up: `tip` is kept under `refs/nisse/discarded/<task>`, worktree and branch go. Done
-    /// already, or by half, it does the rest. What a branch holds that was moved is kept too, under the ref that is given;
+    /// Discards the task's work: `tip` is pinned under `refs/nisse/discarded/<task>`, worktree and branch go. Done
+    /// already, or by half, it does the rest. The tip of a branch that was moved is pinned too, and its ref returned;
     /// one that is checked out elsewhere is left alone, and so is the worktree.
     pub fn discard(&self, tip: &CommitId) -> Result<Option<String>, Error> {
         let found = self.tip()?;
@@ -35,12 +35,12 @@ impl TaskBranch {
         Ok(moved)
     }
 
-    /// Takes the worktree of a settled task away; the branch stays, free to be checked out. Gone already is as good.
+    /// Removes the worktree of a finished task, if it is there; the branch stays, free to be checked out.
     pub fn remove_worktree(&self) -> Result<(), Error> {
         remove(self)
     }
 
-    /// Takes away what a task left that had not begun to work: half a worktree, and a branch that holds nothing beyond
+    /// Removes what a task left that had not begun to work: half a worktree, and a branch without a commit beyond
     /// `base` but the task's snapshot.
     pub fn remove_unready(&self, base: Option<&CommitId>) -> Result<(), Error> {
         let start = match base {

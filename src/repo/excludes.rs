@@ -11,7 +11,7 @@ use std::{
 
 use super::{Error, io_error};
 
-/// Directories that hold nothing else, wherever they are.
+/// Directories of artefacts alone, wherever they are.
 pub(super) const DIRECTORIES: &[&str] = &[
     "__pycache__",
     "node_modules",

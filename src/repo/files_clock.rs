@@ -8,7 +8,7 @@ pub(super) const SECOND: i128 = 1_000_000_000;
 /// The longest tick of a file system's clock (HZ=100), twice, in nanoseconds.
 pub(super) const TICK: i128 = 20_000_000;
 
-/// How far the clock that stamps the files of a directory is ahead of this machine's, in nanoseconds: told by a file
+/// How far the clock that stamps the files of a directory is ahead of this machine's, in nanoseconds: read from a file
 /// without a name. None where the file system has no such files. On a file system of this machine's own it is a tick.
 #[cfg(target_os = "linux")]
 pub(super) fn clock_ahead(directory: &Path) -> Option<i128> {

@@ -25,12 +25,12 @@ use super::{
 };
 use crate::domain::{filters::Filters, id::TaskId};
 
-/// Calls that look or write a little.
+/// Limit for calls that read or write a little.
 const SHORT: Duration = Duration::from_mins(2);
-/// Calls that go through all files.
+/// Limit for calls that go through all files.
 pub(super) const LONG: Duration = Duration::from_mins(20);
 
-/// Configuration that holds for every call of ours, whatever the person's says.
+/// Configuration for every call of ours, whatever the person's says.
 const SETTINGS: &[(&str, &str)] = &[
     ("core.hooksPath", "/dev/null"),
     ("core.fsmonitor", "false"),
@@ -113,7 +113,7 @@ impl Git {
         Self { no_fetch: true, ..self.clone() }
     }
 
-    /// The same for the owner of a task: with processes that hold these locks, the owner's, for as long as they live.
+    /// The same for the owner of a task: its processes inherit these locks, and keep them for as long as they live.
     pub(super) fn with_task_locks(&self, task: TaskId, locks: Vec<Weak<File>>) -> Self {
         Self { locks, owner: Some(task), ..self.clone() }
     }
@@ -311,7 +311,7 @@ impl Call<'_> {
         command
     }
 
-    /// What holds whatever the person's configuration says.
+    /// Sets what must not depend on the person's configuration.
     fn configure(&self, command: &mut Command) {
         if self.git.no_fetch {
             command.env("GIT_NO_LAZY_FETCH", "1");

@@ -1,4 +1,4 @@
-//! What ties a worktree's directory to its branch: its `.git` file, its entry in the repository, and HEAD in that. A
+//! What links a worktree's directory to its branch: its `.git` file, its entry in the repository, and HEAD in that. A
 //! command can have written any of them, so they are compared before use and put back.
 
 use std::{
@@ -17,7 +17,7 @@ use super::{
 use crate::domain::checkout::Isolation;
 
 impl Worktree {
-    /// Puts back what ties the directory to its branch: its `.git` file, and HEAD in its entry. Says whether either
+    /// Restores what links the directory to its branch: its `.git` file, and HEAD in its entry. Says whether either
     /// had been changed.
     pub fn verify(&self) -> Result<bool, Error> {
         self.refuse_replaced()?;

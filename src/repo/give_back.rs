@@ -46,7 +46,7 @@ impl Checkout {
 }
 
 impl TaskBranch {
-    /// Takes back a switch of a task that never stood; its branch goes.
+    /// Undoes a switch whose task never began; its branch goes.
     pub fn undo_switch(&self, base: &Base, snapshot: &CommitId) -> Result<GivenBack, Error> {
         let given = self.switch_to_base(base, snapshot, 0)?;
         crash::point("undo.marked");
@@ -57,9 +57,9 @@ impl TaskBranch {
         Ok(given)
     }
 
-    /// Gives the checkout back, by the switch of branches that git itself would make: files that differ between the two
-    /// are written, others are not looked at. `tip` is where the task's branch is to be. One that was taken off the task's
-    /// branch by hand is its person's already.
+    /// Switches the checkout back to the base's branch, as git itself would: files that differ between the two
+    /// are written, others are not read. `tip` is where the task's branch is to be. A checkout that was switched to another
+    /// branch by hand is left as it is.
     pub fn switch_to_base(&self, base: &Base, tip: &CommitId, at_ms: u64) -> Result<GivenBack, Error> {
         let checkout = &self.checkout;
         let mut given = GivenBack::default();
@@ -88,7 +88,7 @@ impl TaskBranch {
         Ok(given)
     }
 
-    /// Keeps the unfinished work that a task of version 1 of the log had taken into its snapshot, and says under which
+    /// Pins the unfinished work that a task of version 1 of the log had taken into its snapshot, and says under which
     /// ref; none where the snapshot is the base itself.
     pub fn pin_unfinished(&self, base: &Base, snapshot: &CommitId) -> Result<Option<String>, Error> {
         let store = self.checkout.store();

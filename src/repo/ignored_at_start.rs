@@ -17,11 +17,11 @@ use super::{
 };
 use crate::domain::checkout::Isolation;
 
-/// The file that names them, in a worktree's own git directory or beside what a task in place keeps.
+/// The file that lists them, in a worktree's own git directory, or in that of a task in place.
 const FILE: &str = "nisse-ignored";
 
 impl Worktree {
-    /// Notes what is no part of the branch now; `fresh`: only git has put files there, so that nothing is.
+    /// Records what git ignores now; `fresh`: a new worktree, where nothing is ignored yet.
     pub fn note_ignored(&self, fresh: bool) -> Result<(), Error> {
         let path = self.ignored_at_start_file();
         let mut noted = Vec::new();
@@ -39,7 +39,7 @@ impl Worktree {
     }
 
     /// What the task made that is no part of its branch, since git ignores it or it is never staged, and that is no build
-    /// artefact: files, and directories that hold nothing else, with a slash behind.
+    /// artefact: files, and directories of such files alone, with a slash at the end.
     pub fn ignored_work(&self) -> Result<Vec<String>, Error> {
         let noted = ignored_files(&self.git()?)?;
         let ignored_at_start = self.ignored_at_start()?;
@@ -79,11 +79,11 @@ impl Worktree {
             .collect())
     }
 
-    /// What is set aside.
+    /// What was ignored when the task began.
     pub(super) fn ignored_at_start(&self) -> Result<IgnoredAtStart, Error> {
         let path = self.ignored_at_start_file();
         let noted = match fs::read(&path) {
-            // one that was not furnished yet has none
+            // a worktree that is not set up yet has none
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
             read => read.map_err(io_error("read", &path))?,
         };
@@ -91,7 +91,7 @@ impl Worktree {
         Ok(IgnoredAtStart(paths(noted.collect()).into_iter().collect()))
     }
 
-    /// The file that names what is set aside.
+    /// The file that lists them.
     fn ignored_at_start_file(&self) -> PathBuf {
         match self.branch().isolation {
             Isolation::Worktree => self.git_dir().join(FILE),
@@ -104,7 +104,7 @@ impl Worktree {
 pub(super) struct IgnoredAtStart(HashSet<PathBuf>);
 
 impl IgnoredAtStart {
-    /// Whether a path is one of them, or lies below one.
+    /// Whether a path is one of them, or below one.
     pub(super) fn contains(&self, path: &Path) -> bool {
         !self.0.is_empty() && path.ancestors().any(|above| self.0.contains(above))
     }
@@ -115,7 +115,7 @@ impl IgnoredAtStart {
     }
 }
 
-/// Ignored files and artefacts, and the directories that hold nothing else, each ended by NUL.
+/// Ignored files and artefacts, and the directories of such files alone, each ended by NUL.
 fn ignored_files(git: &Git) -> Result<Vec<u8>, Error> {
     let scratch = scratch()?;
     let call = git.call(["ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory"]);

@@ -122,7 +122,7 @@ impl Checkout {
         self.forget_ref_of_version_1(task)
     }
 
-    /// Up to version 1 of the log a ref said so.
+    /// The ref that recorded it up to version 1 of the log.
     fn forget_ref_of_version_1(&self, task: TaskId) -> Result<(), Error> {
         let hash: String = Hash::of(self.root().as_os_str().as_encoded_bytes()).0.chars().take(16).collect();
         let name = format!("refs/nisse/in-place/{hash}");
@@ -134,7 +134,7 @@ impl Checkout {
         }
     }
 
-    /// Says that `task` works here, if none does, and keeps the index.
+    /// Records that `task` works here, if none does, and saves a copy of the index.
     fn record_in_place(&self, task: TaskId) -> Result<(), Error> {
         match self.task_in_place()? {
             Some(there) if there == task.to_string() => return Ok(()),
@@ -162,7 +162,7 @@ impl Checkout {
 }
 
 impl Worktree {
-    /// Puts the checkout onto the task's branch, begun at `spec.start`, which its files are.
+    /// Switches the checkout to the task's branch, which begins at `spec.start`; its files are those of that commit already.
     pub fn switch_to_task(checkout: &Checkout, spec: &WorktreeSpec) -> Result<Self, Error> {
         let branch = TaskBranch::new(checkout, spec)?;
         let git = checkout.git();

@@ -20,7 +20,7 @@ use crate::domain::{checkout::Isolation, id::TaskId};
 
 /// A git of somebody's that works from inside an editor holds a lock for so long at most.
 const MOMENT: Duration = Duration::from_millis(200);
-/// How often it is looked again whether a lock that may be held is free.
+/// How often a lock that may be held is checked again.
 const MOMENTS: usize = 3;
 /// How long after its begin a git of ours takes its last lock.
 const SOON: Duration = Duration::from_secs(10);
@@ -28,7 +28,7 @@ const SOON: Duration = Duration::from_secs(10);
 const OF_A_CHECKOUT: [&str; 4] = ["index.lock", "HEAD.lock", "ORIG_HEAD.lock", "config.worktree.lock"];
 
 impl Checkout {
-    /// The locks that a git of the task's took which never came to its end.
+    /// The locks of those gits of the task that were killed.
     pub(super) fn locks_of_killed_gits(&self, task: TaskId) -> Result<Vec<PathBuf>, Error> {
         let mut all = BTreeSet::new();
         for path in self.markers(task) {
@@ -37,7 +37,7 @@ impl Checkout {
         Ok(all.into_iter().filter(|lock| !self.may_be_held(lock)).collect())
     }
 
-    /// What says that such a git ran.
+    /// The markers of such gits.
     fn markers(&self, task: TaskId) -> Vec<PathBuf> {
         let own = format!("nisse-{task}.");
         let listing = fs::read_dir(self.git_dir()).into_iter().flatten().flatten().map(|entry| entry.path());
@@ -48,7 +48,7 @@ impl Checkout {
         listing.filter(is_one).collect()
     }
 
-    /// Forgets that such a git ran, unless a lock is left of which it cannot be told yet.
+    /// Removes their markers, except where a lock is left that may still be held.
     pub(super) fn forget_killed_gits(&self, task: TaskId) -> Result<(), Error> {
         for path in self.markers(task) {
             if self.locks_made_after(&path)?.is_empty() {
@@ -70,7 +70,7 @@ impl Checkout {
         Ok(all.into_iter().filter(soon).collect())
     }
 
-    /// Removes those of the locks that nobody living holds, and gives them.
+    /// Removes those of the locks that no process holds, and names them.
     fn remove_left(&self, locks: &[PathBuf]) -> Result<Vec<String>, Error> {
         if locks.is_empty() {
             return Ok(Vec::new());

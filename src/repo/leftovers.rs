@@ -46,7 +46,7 @@ impl Checkout {
         registered(self.common_dir())
     }
 
-    /// A ref that holds `commit`, other than those that begin so; none if it would be lost with them.
+    /// A ref that contains `commit`, other than those with these prefixes; none if the commit would be lost with them.
     pub fn ref_containing(&self, commit: &CommitId, except: &[&str]) -> Result<Option<String>, Error> {
         let call = self.git().call(["for-each-ref", "--format=%(refname)", "--contains", &commit.0]);
         let listed = String::from_utf8_lossy(&call.limit(LONG).run()?).into_owned();
@@ -54,7 +54,7 @@ impl Checkout {
         Ok(listed.lines().find(other).map(str::to_owned))
     }
 
-    /// Takes a ref away, if it is still where it was seen.
+    /// Removes a ref, if it is still at the commit where it was found.
     pub fn remove_ref(&self, found: &TaskRef) -> Result<(), Error> {
         let call = self.git().call(["update-ref", "--no-deref", "-d", &found.name, &found.commit.0]);
         call.run().map(drop)

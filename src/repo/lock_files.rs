@@ -14,7 +14,7 @@ pub(super) fn own_index(git_dir: &Path, task: TaskId) -> PathBuf {
     git_dir.join(format!("nisse-{task}.index"))
 }
 
-/// The error that names a lock that is in the way.
+/// The error for a lock that is in the way.
 pub(super) fn in_the_way(lock: &Path) -> Error {
     Error::Locked { lock: lock.to_owned(), age_s: age(lock) }
 }
@@ -25,7 +25,7 @@ pub(super) fn age(path: &Path) -> u64 {
     modified.ok().and_then(|time| time.elapsed().ok()).map_or(0, |age| age.as_secs())
 }
 
-/// The lock that git says is in its way.
+/// The lock that git's error message names.
 pub(super) fn named_in(stderr: &str) -> Option<PathBuf> {
     let (_, rest) = stderr.split_once("Unable to create '")?;
     let (path, rest) = rest.split_once('\'')?;
@@ -37,13 +37,13 @@ pub(super) fn is_lock(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "lock")
 }
 
-/// The files of a directory that are named like locks.
+/// The lock files of a directory.
 pub(super) fn locks_in(directory: &Path) -> Vec<PathBuf> {
     let listing = fs::read_dir(directory).into_iter().flatten().flatten();
     listing.map(|entry| entry.path()).filter(|path| is_lock(path)).collect()
 }
 
-/// The files below a directory that are named like locks.
+/// The lock files below a directory.
 pub(super) fn locks_below(directory: &Path, each: &mut impl FnMut(PathBuf)) -> Result<(), Error> {
     let listing = match fs::read_dir(directory) {
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => return Ok(()),

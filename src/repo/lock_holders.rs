@@ -1,9 +1,9 @@
-//! Whether some git still works in a repository: looked at before a lock file counts as left behind.
+//! Whether a git process still works in a repository: checked before a lock file counts as left behind.
 
 use std::path::Path;
 
 /// Whether a process may still hold a lock: one has the file open, or is a git that works in one of the places, or one of
-/// which that cannot be told. Where processes cannot be looked at, one may always.
+/// which that is unknown. Where processes cannot be listed, the answer is always yes.
 #[cfg(target_os = "linux")]
 pub(super) fn may_be_held(lock: &Path, places: &[&Path]) -> bool {
     let Ok(listing) = std::fs::read_dir("/proc") else { return true };
@@ -32,7 +32,7 @@ fn is_git(process: &Path) -> bool {
     is_named && !read("stat").rsplit(')').next().unwrap_or_default().trim_start().starts_with(['Z', 'X'])
 }
 
-/// By its directory, or by what it was told.
+/// By its directory, its arguments or its environment.
 #[cfg(target_os = "linux")]
 fn may_work_in(process: &Path, places: &[&Path]) -> bool {
     let directory = match std::fs::read_link(process.join("cwd")) {

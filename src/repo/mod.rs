@@ -1,22 +1,22 @@
 //! Git: the snapshot of a checkout, the task's worktree and branch, a checkpoint per call, squash, discard, diff, and
-//! bringing the work home.
+//! applying the work to the checkout.
 //!
 //! What always holds:
 //!
 //! - The caller's HEAD, branches, index, stash and files stay byte for byte what they were. In its `.git` only objects,
 //!   `refs/heads/nisse/…`, `refs/nisse/…` and the task's worktree entry come and go. A task that works in place begins in a
-//!   clean checkout, and gives it back at its end. Only what a person asks for with `nisse apply` (`apply`, `carry`,
-//!   `land`) changes more, and what they save meanwhile is not lost (`exchange`).
+//!   clean checkout, and gives it back at its end. Only what a person asks for with `nisse apply` (`apply`, `write_plan`,
+//!   `user_commit`) changes more, and what they save meanwhile is not lost (`exchange`).
 //! - Objects are on disk before a ref names them, and a ref moves by compare-and-swap only.
 //! - Each step that an intent stands for may be done twice, or again after it was half done, with the same end.
 //! - Nothing runs that a repository's configuration names, no hooks, signing, fsmonitor, external diff; only content
-//!   filters that were configured before the task began. A commit of the person's (`land`) is made as they would make it.
+//!   filters that were configured before the task began. A commit of the person's (`user_commit`) is made by their own git.
 //! - What would be read wrongly or damaged is refused with a sentence, before anything is changed.
 //! - Nothing is removed that does not carry the task's own name.
 //!
-//! Two hands do it. [`git`] runs the git program: it writes whatever is the person's, and reads where the library would
+//! Two ways lead into a repository. [`git`] runs the git program: it writes whatever is the person's, and reads where the library would
 //! be wrong. `store` is the face of both for reads and for checkpoints, which the library (libgit2) makes in process;
-//! `seen` spares both where the files look as they did.
+//! `stat_cache` spares both where no file's status has changed.
 
 mod abort_merge;
 mod apply;

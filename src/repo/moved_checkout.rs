@@ -1,4 +1,4 @@
-//! Whether a task began in this checkout, also where that was moved or copied since.
+//! Whether a task began in this checkout, also after the checkout was moved or copied.
 
 use std::{path::Path, time::Duration};
 
@@ -9,7 +9,7 @@ use super::{
     repository_id::{RepositoryId, is_one, relative},
 };
 
-/// How often, and after what pause, it is written again where another process is at it.
+/// How often, and after what pause, the file is written again if another process writes it too.
 const TRIES: u32 = 10;
 
 const PAUSE: Duration = Duration::from_millis(20);
@@ -30,8 +30,8 @@ impl Checkout {
         self.former_places().copy_of.as_deref()
     }
 
-    /// Sees to it that this checkout is known again after it was moved. To be done when a task is in the log, so that what a
-    /// killed process leaves of it is cleared by whoever goes on with that.
+    /// Records this checkout's place, so that it is known again after a move. To be done when a task is in the log, so that
+    /// what a killed process leaves of it is cleared by whoever goes on with that.
     pub fn write_repository_id(&self) -> Result<(), Error> {
         let (common, own) = (self.common_dir(), relative(self.git_dir(), self.common_dir()));
         let here = (own, self.root().to_owned());

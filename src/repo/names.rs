@@ -1,4 +1,4 @@
-//! The names that are a task's own: of its branch, of its refs below `refs/nisse`, and the words that its worktree is locked
+//! The names of a task: its branch, its refs below `refs/nisse`, and the reason that its worktree is locked
 //! with.
 
 use crate::domain::id::{CommitId, TaskId};
@@ -35,57 +35,57 @@ pub fn branch_name(task: TaskId, brief: &str) -> String {
     name
 }
 
-/// Where a discarded task's commits are kept until they are pruned.
+/// The ref that pins a discarded task's commits until they are pruned.
 #[must_use]
 pub fn discarded_ref(task: TaskId) -> String {
     format!("refs/nisse/discarded/{task}")
 }
 
-/// Where what a worktree held is kept; `number` tells the times apart.
+/// The ref that pins what a worktree contained; `number` makes it unique.
 #[must_use]
 pub fn found_ref(task: TaskId, number: u64) -> String {
     format!("refs/nisse/found/{task}/{number}")
 }
 
-/// The same for what is kept without a person's decision, by what it is: `setup`, and `setup-2` where that holds
+/// The same for what is pinned without a person's decision, by what it is: `setup`, and `setup-2` where that holds
 /// something else already.
 pub(super) fn found_as(task: TaskId, what: &str, number: usize) -> String {
     let more = if number == 1 { String::new() } else { format!("-{number}") };
     format!("refs/nisse/found/{task}/{what}{more}")
 }
 
-/// Where is kept what a worktree held when a person was asked about it.
+/// The ref that pins what a worktree contained when a person was asked about it.
 pub(super) fn asked_ref(task: TaskId) -> String {
     format!("refs/nisse/found/{task}/asked")
 }
 
-/// Where the checkout's snapshot is kept.
+/// The ref that pins the checkout's snapshot before `nisse apply`.
 #[must_use]
 pub fn before_apply_ref(task: TaskId) -> String {
     format!("refs/nisse/before-apply/{task}")
 }
 
-/// The ref that keeps a checkout as it was before an earlier `nisse apply` of the same task.
+/// The ref that pins the snapshot before an earlier `nisse apply` of the same task.
 pub(super) fn earlier_before_apply(task: TaskId, kept: &CommitId) -> String {
     format!("refs/nisse/found/{task}/before-apply-{}", kept.short())
 }
 
-/// Where the plan of `nisse apply` is pinned.
+/// The ref that pins the plan of `nisse apply`.
 pub(super) fn plan_ref(task: TaskId) -> String {
     format!("refs/nisse/plan/{task}")
 }
 
-/// The words that a task's worktree is locked with.
+/// The reason that a task's worktree is locked with.
 pub(super) fn lock_reason(task: TaskId) -> String {
     format!("nisse {task}")
 }
 
-/// The same while it is made again: a killed attempt leaves half the files, and they are not somebody's deletions.
+/// The same while it is made again: a killed attempt leaves half the files, and nobody deleted the others.
 pub(super) fn unfinished_lock_reason(task: TaskId) -> String {
     format!("{} (being made again)", lock_reason(task))
 }
 
-/// Whether a worktree's entry is locked with these words in the task's name.
+/// Whether a lock's reason is one of the task's.
 pub(super) fn is_lock_reason_of(task: TaskId, lock: &str) -> bool {
     lock == lock_reason(task) || lock == unfinished_lock_reason(task)
 }

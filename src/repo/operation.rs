@@ -1,10 +1,10 @@
-//! What git has left half done: a merge, a rebase and the like, by the files that tell.
+//! Operations of git that are in progress (a merge, a rebase), known by their files.
 
 use std::path::Path;
 
 use super::{Error, store::Store};
 
-/// Files and directories by which git knows that it stopped half-way, with the words for it. The first counts.
+/// The files and directories of each operation in progress, with its name. The first counts.
 const OPERATIONS: &[(&str, &str)] = &[
     ("rebase-apply/applying", "`git am`"),
     ("rebase-apply", "a rebase"),
@@ -15,10 +15,10 @@ const OPERATIONS: &[(&str, &str)] = &[
     ("sequencer", "a cherry-pick or revert"),
 ];
 
-/// By which git knows that it bisects.
+/// The file of a bisect in progress.
 pub(super) const BISECT: &str = "BISECT_START";
 
-/// What belongs to an operation, and goes with it.
+/// The state of an operation, removed with it.
 pub(super) const STATE: &[&str] = &[
     "rebase-apply",
     "rebase-merge",
@@ -35,7 +35,7 @@ pub(super) const STATE: &[&str] = &[
     "SQUASH_MSG",
 ];
 
-/// The same of a bisect, whose refs lie elsewhere.
+/// The same for a bisect, whose refs lie elsewhere.
 pub(super) const BISECT_STATE: &[&str] = &[
     "BISECT_LOG",
     "BISECT_NAMES",
@@ -51,10 +51,10 @@ pub(super) const BISECT_STATE: &[&str] = &[
 pub(super) const REFS: &[&str] =
     &["CHERRY_PICK_HEAD", "REVERT_HEAD", "REBASE_HEAD", "AUTO_MERGE", "BISECT_EXPECTED_REV"];
 
-/// Where a rebase or a merge notes the changes that it put aside for its end.
+/// Where a rebase or a merge records its autostash.
 pub(super) const AUTOSTASH: &[&str] = &["rebase-apply/autostash", "rebase-merge/autostash", "MERGE_AUTOSTASH"];
 
-/// What git has left half done at a git directory (`a merge`), if anything; a bisect, which leaves the files whole, aside.
+/// The operation in progress at a git directory (`a merge`), if any; a bisect, which leaves the files whole, does not count.
 pub(super) fn operation(git_dir: &Path, store: &dyn Store, refs_in_files: bool) -> Result<Option<&'static str>, Error> {
     match OPERATIONS.iter().find(|(name, _)| git_dir.join(name).symlink_metadata().is_ok()) {
         Some((_, what)) => Ok(Some(what)),

@@ -2,7 +2,7 @@
 //! its own, where a pack would hold what differs.
 //!
 //! Only the task's own objects are packed: those that its refs reach and its base does not. Nothing else of the person's
-//! store is looked at, and no gc runs. The pack is made aside and stands, synced, before a loose object goes; killed in
+//! store is read, and no gc runs. The pack is made in a directory of its own and synced before a loose object goes; killed in
 //! between, an object is there twice, or a directory is left that the next time removes.
 
 use std::{

@@ -1,4 +1,4 @@
-//! Paths as git gives them, and in words.
+//! Paths as git prints them, and as text.
 
 use std::{
     ffi::OsStr,
@@ -9,17 +9,17 @@ use std::{
 /// The most names in one notice.
 const NAMED: usize = 10;
 
-/// Paths as git gives them: bytes, whatever their encoding.
+/// The paths that git printed: bytes, whatever their encoding.
 pub(super) fn paths(parts: Vec<Vec<u8>>) -> Vec<PathBuf> {
     parts.into_iter().map(|bytes| PathBuf::from(OsStr::from_bytes(&bytes))).collect()
 }
 
-/// A path in words.
+/// A path as text for people.
 pub(super) fn path_text(path: &Path) -> String {
     path.to_string_lossy().into_owned()
 }
 
-/// A notice with names, or none without any.
+/// A notice that lists names; none if there are none.
 pub(super) fn names_notice(what: &str, names: &[String]) -> Option<String> {
     if names.is_empty() {
         return None;

@@ -297,7 +297,7 @@ impl Worktree {
             || name.strip_prefix("refs/heads/") == Some(self.branch().name())
     }
 
-    /// How the files look that all of it lies in.
+    /// The status of the files that store all of it.
     fn persons_stamps(&self) -> BTreeMap<PathBuf, Stamp> {
         let common = self.checkout().common_dir();
         let mut stamps = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! What was noted of the person's refs, stash and configuration before a command: plain state, of which one part lies in a
+//! The person's refs, stash and configuration as recorded before a command: plain state, of which one part is stored in a
 //! file.
 
 use std::{
@@ -16,7 +16,7 @@ use crate::domain::{id::Hash, repository::RepositoryChange};
 #[derive(Clone, Debug, Default)]
 pub(super) struct Notes(Arc<Mutex<Option<Note>>>);
 
-/// What there was, and how the files looked that it lies in.
+/// What there was, and the status of the files that store it.
 #[derive(Debug)]
 pub(super) struct Note {
     pub(super) stamps: BTreeMap<PathBuf, Stamp>,
@@ -45,7 +45,7 @@ pub(super) struct Noted {
     /// Lock files that were there, named from the shared git directory on.
     #[serde(default)]
     pub(super) locks: BTreeSet<String>,
-    /// What was put back since, so that it is told also by whoever goes on.
+    /// What was restored since, so that whoever goes on reports it too.
     pub(super) done: Vec<RepositoryChange>,
 }
 

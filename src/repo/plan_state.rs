@@ -1,4 +1,4 @@
-//! What is there of a plan: seen by the files and by HEAD, never remembered.
+//! How much of a plan is in the checkout: read from the files and HEAD each time, never remembered.
 
 use std::{collections::BTreeSet, path::PathBuf};
 
@@ -10,7 +10,7 @@ use super::{
 };
 use crate::domain::id::{CommitId, TaskId};
 
-/// How many files are held at once.
+/// How many files are in memory at once.
 const BATCH: usize = 64;
 
 /// The paths of a plan, by how they are on the disk.
@@ -33,7 +33,7 @@ impl PlanFiles {
 }
 
 impl Checkout {
-    /// How the paths of a plan are on the disk. A submodule tells nothing: only its directory is there.
+    /// The state of a plan's paths on disk. Submodules are left out: only their directory is there.
     pub fn plan_files(&self, plan: &CommitId) -> Result<PlanFiles, Error> {
         let planned = self.read_plan(plan)?;
         let paths: Vec<&PathBuf> =

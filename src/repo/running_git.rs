@@ -1,5 +1,5 @@
-//! A file in the git directory says that a git of ours takes locks, for as long as it runs: one that stays tells the task's
-//! next owner that its git never came to its end.
+//! A marker file in the git directory while a git of ours runs that takes locks: one that stays tells the task's
+//! next owner that its git was killed.
 
 use std::{
     fs,
@@ -11,14 +11,14 @@ use crate::domain::id::TaskId;
 /// Subcommands that take locks which the whole repository shares, or HEAD's.
 const TAKERS: [&str; 5] = ["update-ref", "symbolic-ref", "worktree", "stash", "branch"];
 
-/// Says that a git of ours takes locks, for as long as it runs: the file goes when it has come to its end.
+/// The marker of a git that runs; it is removed when the git ends by itself.
 #[derive(Debug)]
 pub(super) struct RunningGit {
     path: PathBuf,
 }
 
 impl RunningGit {
-    /// For a call of a task's owner; none where the call takes none, or it cannot be said.
+    /// Writes it for a call of a task's owner; none if the call takes no locks, or the file cannot be made.
     pub(super) fn begin(git_dir: &Path, task: TaskId, action: &str) -> Option<Self> {
         if !TAKERS.contains(&action) {
             return None;
@@ -29,7 +29,7 @@ impl RunningGit {
         fs::File::create_new(&path).is_ok().then_some(Self { path })
     }
 
-    /// It was killed: what says so stays for the task's next owner, beside what other calls say.
+    /// It was killed: the marker stays for the task's next owner, beside those of other calls.
     pub(super) fn killed(self) {
         let left = |number: u32| self.path.with_extension(format!("{number}.git"));
         if let Some(left) = (1..100).map(left).find(|left| !left.exists()) {
@@ -37,7 +37,7 @@ impl RunningGit {
         }
     }
 
-    /// It came to its end by itself.
+    /// It ended by itself.
     pub(super) fn end(self) {
         let _ = fs::remove_file(&self.path); // one that stays makes no lock of others' ours that is not of its moment
     }

@@ -1,7 +1,7 @@
-//! Taking back what a person gives up, without losing it: branch and files go back to a commit, and what was there
-//! instead is kept under `refs/nisse/found/<task>/<number>`.
+//! Saves what branch and files contain beyond a commit, before they are reset to it: a commit of it
+//! is pinned under `refs/nisse/found/<task>/…`.
 //!
-//! Both steps may be done again after they were half done. What was kept first stays: the second time there is less.
+//! It may be done again after it was half done. What was pinned first stays: the second time there is less.
 
 use std::path::PathBuf;
 
@@ -16,7 +16,7 @@ use crate::domain::id::CommitId;
 
 impl Worktree {
     /// A commit of the files as they are now, on top of `head`, where they differ from it; no ref and no index moves. What
-    /// a commit cannot hold (a pipe) is left out.
+    /// no commit can contain (a pipe) is left out.
     pub fn snapshot_files(&self, head: &CommitId, at_ms: u64) -> Result<Option<CommitId>, Error> {
         self.verify()?;
         let git = self.git()?;
@@ -42,7 +42,7 @@ impl Worktree {
         commit_tree(&git, &tree, &[head], &message, &author).map(Some)
     }
 
-    /// Keeps what the files hold beyond `head`, and says under which ref; none if that is nothing.
+    /// Pins a commit of the files where they differ from `head`, and returns its ref; none if nothing differs.
     pub fn save_files(&self, what: &str, head: &CommitId, at_ms: u64) -> Result<Option<String>, Error> {
         let Some(found) = self.snapshot_files(head, at_ms)? else { return Ok(None) };
         let (store, mut number) = (self.store(), 1);
@@ -59,7 +59,7 @@ impl Worktree {
         }
     }
 
-    /// Keeps what branch and worktree hold beyond `head`, and says under which ref; none if that is nothing.
+    /// Pins what branch and worktree contain beyond `head`, and returns the ref; none if that is nothing.
     pub fn save_state(&self, head: &CommitId, number: u64, at_ms: u64) -> Result<Option<String>, Error> {
         let task = self.branch().task;
         let kept = found_ref(task, number);

@@ -1,4 +1,4 @@
-//! Small files of git's: read as text, and replaced whole.
+//! Reads and replaces the small text files in a git directory.
 
 use std::{fs, io::Write, os::unix::fs::PermissionsExt, path::Path};
 
@@ -15,7 +15,7 @@ pub(super) fn read_line(path: &Path) -> Option<String> {
     read_file(path)?.lines().next().map(str::to_owned)
 }
 
-/// Makes a file of git's hold this text, whole or not at all, durably.
+/// Replaces a file of git's with this text, whole or not at all, durably.
 pub(super) fn replace_file(path: &Path, text: &str) -> Result<(), Error> {
     // always the same name, so that one that was cut off is written over
     let beside = path.with_file_name(".nisse-writes-git");

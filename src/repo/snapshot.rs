@@ -36,7 +36,7 @@ pub struct SnapshotRequest<'a> {
     pub base: &'a Base,
     /// The date of the commit, in milliseconds since 1970 UTC.
     pub at_ms: u64,
-    /// Untracked files over this many bytes are not carried.
+    /// Untracked files over this many bytes are left out.
     pub max_untracked: u64,
 }
 
@@ -45,9 +45,9 @@ pub struct SnapshotRequest<'a> {
 pub struct Snapshot {
     /// The base itself where the checkout is clean or the base explicit, else a commit on top of it.
     pub commit: CommitId,
-    /// It holds unfinished work.
+    /// It contains unfinished work.
     pub dirty: bool,
-    /// What was not carried, in sentences.
+    /// What was left out, in sentences.
     pub notices: Vec<String>,
 }
 

@@ -61,13 +61,13 @@ pub(super) struct LeftOut {
 }
 
 impl Staging<'_> {
-    /// Paths whose files differ from the index, or look as if they did, and untracked ones; one look at all files.
+    /// Paths whose files differ from the index, or may differ, and untracked ones; each file's status is read once.
     pub(super) fn changes(&self) -> Result<Changes, Error> {
         let scratch = scratch()?;
         let call = self.git.call(["ls-files", "-z", "-t", "--modified", "--deleted", "--others", "--exclude-standard"]);
         let mut changes = Changes::default();
         for part in call.args([excludes::option(scratch.path())?]).index(self.index).limit(LONG).parts()? {
-            // a letter, a blank, a path; what is deleted is told as modified too
+            // a letter, a blank, a path; what is deleted is listed as modified too
             let Some((mark, path)) = part.split_first_chunk::<2>() else { continue };
             let path = PathBuf::from(OsStr::from_bytes(path));
             if mark != b"? " {
@@ -90,8 +90,8 @@ impl Staging<'_> {
         Ok(changes)
     }
 
-    /// Those of these tracked paths that are submodules: where one points is not a task's to change, and it is told as
-    /// modified when its commit moved. A file in whose place there is a directory now is told so too.
+    /// Those of these tracked paths that are submodules: where one points is not a task's to change, and it is listed as
+    /// modified when its commit moved. A file in whose place there is a directory now is listed so too.
     fn submodules_among(&self, tracked: &[PathBuf]) -> Result<BTreeSet<PathBuf>, Error> {
         let is_directory = |path: &&PathBuf| self.root.join(path).symlink_metadata().is_ok_and(|found| found.is_dir());
         let directories: Vec<_> = tracked.iter().filter(is_directory).collect();
@@ -107,7 +107,7 @@ impl Staging<'_> {
         Ok(entries.iter().filter_map(submodule).collect())
     }
 
-    /// Makes the index hold what is at these paths now: new bytes, a new mode, or nothing.
+    /// Stages what is at these paths now: new bytes, a new mode, or nothing.
     pub(super) fn add(&self, paths: &[PathBuf]) -> Result<(), Error> {
         // update-index refuses to look behind a link; what was tracked there is gone
         let (gone, changed): (Vec<_>, Vec<_>) = paths.iter().cloned().partition(|path| self.behind_a_link(path));
@@ -123,7 +123,7 @@ impl Staging<'_> {
         Ok(())
     }
 
-    /// Makes the index hold nothing at these paths, whatever is there now.
+    /// Removes these paths from the index, whatever is there now.
     pub(super) fn remove(&self, paths: &[PathBuf]) -> Result<(), Error> {
         if paths.is_empty() {
             return Ok(());

@@ -1,8 +1,8 @@
-//! What a working tree looked like when all that was in it was in a commit. Whether it still looks so is told by one
-//! look at the status of every file, without git, which costs a process and more.
+//! The status of every file of a working tree when all of it was in a commit. One walk over the files' status says whether
+//! the tree still equals that commit, without git, which costs a process and more.
 //!
 //! A file counts as unchanged if inode, mode, size and both its times are what they were; nobody can set the second
-//! time. What had changed within a clock's tick before the look is compared by its bytes: another change in the same
+//! time. What had changed within a clock's tick before the walk is compared by its bytes: another change in the same
 //! tick would show no other time. Anything that is not as it was leads to git, which decides.
 
 use std::{
@@ -22,22 +22,22 @@ use super::{
 };
 use crate::domain::id::{CommitId, Hash};
 
-/// Trees with more files are left to git, which need not look into ignored directories.
+/// Trees with more files are left to git, which need not read ignored directories.
 pub(super) const MOST: usize = 30_000;
 /// Bytes of a file that is compared by its bytes.
 const SMALL: u64 = 1 << 20;
 
-/// How many paths may differ for their looks to be enough.
+/// With more changed paths than this, git is asked.
 const FEW: usize = 100;
 
-/// What was tree. Cloned, it is the same.
+/// The cache of one worktree, shared by its clones.
 #[derive(Clone, Debug, Default)]
 pub(super) struct StatCache(Arc<Mutex<Cached>>);
 
 #[derive(Debug, Default)]
 pub(super) struct Cached {
     pub(super) tree: Option<CachedTree>,
-    /// What the last look met that no commit can hold; none if it was not a look at all.
+    /// What the last walk met that no commit can contain; none if there was no walk.
     pub(super) unholdable: Option<Unholdable>,
     /// See [`clock_ahead`]; looked up once, since it costs a file.
     clock_ahead: OnceCell<Option<i128>>,
@@ -76,18 +76,18 @@ pub(super) struct CachedFile {
     fresh: Option<Hash>,
 }
 
-/// What a look tells.
+/// How a tree compares with its cache.
 #[derive(PartialEq, Eq, Debug)]
 pub(super) enum TreeState {
-    /// All is as it was.
+    /// Nothing has changed.
     Unchanged,
-    /// At most these paths are not, and how git stands to any other has not changed.
+    /// At most these paths have changed, and what git tracks or ignores has not.
     Changed(Vec<String>),
     /// Ask git.
     Unknown,
 }
 
-/// Some paths, each with what is there.
+/// Some paths, each with its status; none where there is no file.
 pub(super) type CachedFiles = Vec<(PathBuf, Option<CachedFile>)>;
 
 impl CachedTree {
@@ -133,7 +133,7 @@ impl CachedTree {
             }
         }
         if known < self.files.len() {
-            // which: told by another walk, since the first had nowhere to note it
+            // another walk says which: the first had nowhere to note it
             let Some((parts, _)) = walk(
                 root,
                 |path| Some(path) == kept_out,
@@ -157,7 +157,7 @@ impl CachedTree {
     }
 }
 
-/// What a look tells of the paths that differ.
+/// The state of a tree in which these paths differ.
 fn judged(root: &Path, mut differ: Vec<PathBuf>) -> TreeState {
     if differ.is_empty() {
         return TreeState::Unchanged;
@@ -183,7 +183,7 @@ fn is_plain(root: &Path, path: &Path) -> bool {
 }
 
 impl CachedFile {
-    /// None if it cannot be judged by its looks.
+    /// None if it cannot be judged by its status.
     pub(super) fn new(root: &Path, path: &Path, stamp: Stamp, now: i128) -> Option<Self> {
         let fresh = if is_fresh(stamp, now) { Some(bytes_of(&root.join(path))?) } else { None };
         Some(Self { stamp, fresh })

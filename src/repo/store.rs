@@ -27,7 +27,7 @@ fn read_error(what: impl Into<String>) -> impl FnOnce(git2::Error) -> Error {
     move |source| Error::Read { what, source }
 }
 
-/// How git stands to a path.
+/// Whether git tracks a path.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum TrackState {
     /// It is in the index.
@@ -82,7 +82,7 @@ pub(super) trait Store {
     /// Whether `commit` is `tip` or one of its ancestors.
     fn reaches(&self, tip: &CommitId, commit: &CommitId) -> Result<bool, Error>;
 
-    /// Whether a cherry-pick or a revert has stopped half-way: those are told by refs, all else by files.
+    /// Whether a cherry-pick or a revert is in progress: refs say so, for all other operations files do.
     fn picking(&self) -> Result<Option<&'static str>, Error>;
 
     /// Paths of the index with unresolved conflicts.
@@ -94,14 +94,14 @@ pub(super) trait Store {
     /// Paths of the index whose last part is `name`.
     fn named(&self, name: &str) -> Result<Vec<Vec<u8>>, Error>;
 
-    /// Paths of the index that git is told not to look at (assume-unchanged, skip-worktree where it is not a sparse
+    /// Paths of the index that git is told to ignore (assume-unchanged, skip-worktree where it is not a sparse
     /// checkout that says so), with their blobs' ids.
     fn unwatched(&self) -> Result<Vec<(Vec<u8>, String)>, Error>;
 
     /// Whether the index can be read and hides nothing: no such marks, no conflicts.
     fn index_is_plain(&self) -> Result<bool, Error>;
 
-    /// How git stands to each of `paths` (relative to the working tree).
+    /// Whether git tracks each of `paths` (relative to the working tree).
     fn track_states(&self, paths: &[String]) -> Result<Vec<TrackState>, Error>;
 
     /// The content filters that the configuration defines now: name and part (`clean`), for each part.
@@ -110,7 +110,7 @@ pub(super) trait Store {
     /// The submodules that a commit's tree names.
     fn submodules(&self, commit: &CommitId) -> Result<Vec<Submodule>, Error>;
 
-    /// Makes the working tree's own index hold what is at `changed` now and nothing at `gone`, and writes its tree;
+    /// Stages what is at `changed` now, removes `gone` from the working tree's own index, and writes its tree;
     /// objects are on disk when this returns.
     fn stage(&self, git: &Git, root: &Path, changed: &[PathBuf], gone: &[PathBuf]) -> Result<String, Error>;
 
@@ -127,13 +127,13 @@ pub(super) trait Store {
     /// Moves a ref from one commit to another, durably, if it is still at the first.
     fn move_ref(&self, git: &Git, name: &str, from: &CommitId, to: &CommitId) -> Result<(), Error>;
 
-    /// The paths that a tree (by its id) holds and `commit` does not.
+    /// The paths that a tree (by its id) has and `commit` has not.
     fn added(&self, commit: &CommitId, tree: &str) -> Result<Vec<PathBuf>, Error>;
 
-    /// Whether a commit holds a file at a path.
+    /// Whether a commit contains a file at a path.
     fn contains(&self, commit: &CommitId, path: &Path) -> Result<bool, Error>;
 
-    /// Whether both commits hold the same files.
+    /// Whether both commits have the same tree.
     fn same_tree(&self, a: &CommitId, b: &CommitId) -> Result<bool, Error> {
         Ok(self.tree(a)? == self.tree(b)?)
     }

@@ -36,7 +36,7 @@ impl Worktree {
         Ok(notices.into_iter().flatten().collect())
     }
 
-    /// Writes the files of one submodule's commit; false if the checkout does not hold it.
+    /// Writes the files of one submodule's commit; false if the checkout does not have it.
     fn fill(&self, path: &Path, commit: &str) -> Result<bool, Error> {
         let place = self.path().join(path);
         // a sparse checkout leaves it out altogether

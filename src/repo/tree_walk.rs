@@ -29,10 +29,10 @@ const FEW: usize = 2_000;
 /// More threads than this gain nothing on one disk.
 const THREADS: usize = 8;
 
-/// What a walk meets that no commit can hold.
+/// What a walk meets that no commit can contain.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub(super) struct Unholdable {
-    /// Directories below the root that hold a `.git`.
+    /// Directories below the root with a `.git` in them.
     pub(super) repositories: Vec<PathBuf>,
     /// Pipes, sockets and devices, and what has a name that git takes in no tree.
     pub(super) special: Vec<String>,

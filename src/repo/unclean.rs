@@ -58,7 +58,7 @@ impl Checkout {
             // of the filters, those that the checkout has too: others are the submodule's own, and need not be trusted
             let inner = inner.with_filters(self.filters().and_no_other(configured).unwrap_or_default());
             let at = above.join(path);
-            // another commit than the index names is told by the status above it
+            // the status above it lists another commit than the index names
             paths.extend(status(&inner)?.iter().map(|one| path_text(&at.join(&one.path))));
             self.unclean_submodules(&inner, &place, &at, paths)?;
         }

@@ -1,4 +1,4 @@
-//! What no commit can hold: repositories within the tree, special files (pipes, sockets), empty directories.
+//! What no commit can contain: repositories within the tree, special files (pipes, sockets), empty directories.
 
 use std::{
     fs::{self, File},
@@ -23,12 +23,12 @@ pub struct MovedOut {
 }
 
 impl Worktree {
-    /// Repositories within the tree, with a slash behind, and special files; what git ignores and build artefacts aside.
+    /// Repositories within the tree, with a slash at the end, and special files; without build artefacts and what git ignores.
     pub fn uncommittable(&self) -> Result<Vec<String>, Error> {
         self.of_these(walk(self.path(), |path| excludes::artefact(self.path(), &path.join("x"))))
     }
 
-    /// The same as the last look at the tree met it, so that a tree that was just gone through is not gone through again.
+    /// The same from the last walk through the tree, so that a tree that was just walked is not walked again.
     pub fn uncommittable_as_walked(&self) -> Result<Vec<String>, Error> {
         match self.take_unholdable() {
             Some(met) => self.of_these(met.outermost(|path| excludes::artefact(self.path(), &path.join("x")))),

@@ -25,7 +25,7 @@ use crate::{
 const VERBATIM: &str = "--cleanup=verbatim";
 
 impl Checkout {
-    /// Makes the commit, once: one that is there already is found by its parents, and by the task in its message.
+    /// Makes the commit, once: a commit that is there already is known by its parents, and by the task in its message.
     pub fn make_user_commit(&self, task: TaskId, landing: &Landing) -> Result<CommitId, Error> {
         let head = self.store().head()?.commit;
         if head == landing.parent {
@@ -55,7 +55,7 @@ impl Checkout {
         Ok(made)
     }
 
-    /// What this landing has made, at HEAD or below; none if it has made nothing.
+    /// The commit that was made for this intent, at HEAD or below; none if none was.
     fn find_user_commit(
         &self,
         task: TaskId,
@@ -90,7 +90,7 @@ impl Checkout {
         Ok(message.is_some_and(|text| text.lines().any(|line| line == format!("Nisse-Task: {task}"))))
     }
 
-    /// Whether HEAD holds `commit` already.
+    /// Whether HEAD contains `commit` already.
     pub fn head_contains(&self, commit: &CommitId) -> Result<bool, Error> {
         match self.store().head()?.commit {
             Some(head) => self.store().reaches(&head, commit),
@@ -98,7 +98,7 @@ impl Checkout {
         }
     }
 
-    /// Whether HEAD holds a commit that this landing made, also where it was amended or rebased since: it is known by the
+    /// Whether HEAD contains a commit that was made for this intent, also one amended or rebased since: it is known by the
     /// trailers of its message.
     pub fn has_user_commit(&self, landing: &Landing) -> Result<bool, Error> {
         let Some(head) = self.store().head()?.commit else { return Ok(false) };
@@ -155,7 +155,7 @@ impl Checkout {
         not_committed(call.limit(LONG).input(landing.message.clone().into_bytes()).run())
     }
 
-    /// Makes the index hold what a plan says of submodules: of these nothing is on the disk but a directory.
+    /// Stages what a plan says of submodules: only a directory of them is on the disk.
     fn point(&self, pointers: &[(PathBuf, PlannedFile)], index: &Path) -> Result<(), Error> {
         let mut input = Vec::new();
         let mut gone = Vec::new();

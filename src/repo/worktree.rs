@@ -1,4 +1,4 @@
-//! The task's own directory: made, found again, looked after, taken away.
+//! The task's own directory: made, and found again.
 
 use std::{
     collections::BTreeSet,

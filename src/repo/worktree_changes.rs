@@ -1,4 +1,4 @@
-//! What of a worktree's files belongs into a commit of the task: what changed, without what was ignored at its start and
+//! Which changed files of a worktree go into a commit of the task: all but what was ignored at its start and
 //! what is never staged.
 
 use std::{
@@ -15,7 +15,7 @@ use super::{
 use crate::domain::id::CommitId;
 
 impl Worktree {
-    /// What differs from an index, without what is set aside; what is never staged is told apart.
+    /// What differs from an index, without what was ignored at the start; what is never staged is listed apart.
     pub(super) fn changes(&self, git: &Git, index: Option<&Path>) -> Result<Changes, Error> {
         let staging = Staging { git, root: self.path(), index };
         let mut changes = staging.changes()?;
@@ -31,7 +31,7 @@ impl Worktree {
         self.checkout().rules().state_below(self.path())
     }
 
-    /// Takes what is set aside, and what is never staged, out of an index above `commit`, where a command staged it; the
+    /// Unstages what was ignored at the start, and what is never staged, where a command has staged it since `commit`; the
     /// files stay.
     pub(super) fn unstage_excluded(&self, git: &Git, commit: &CommitId) -> Result<(), Error> {
         let call = git.call(["diff-index", "-z", "--cached", "--name-only", "--diff-filter=A", "--no-renames"]);

@@ -1,4 +1,4 @@
-//! A worktree's entry in the repository, `.git/worktrees/<name>`: found, refused where it is somebody else's, removed with
+//! The task's entry in `.git/worktrees`: found, refused where it is somebody else's, removed with
 //! its directory.
 
 use std::{
@@ -70,7 +70,7 @@ pub(super) fn find_entry(branch: &TaskBranch) -> Result<Option<PathBuf>, Error> 
     Ok(None)
 }
 
-/// Removes the task's branch if it holds nothing beyond `start`, after `before` freed it.
+/// Removes the task's branch if it has no commit beyond `start`, after `before` freed it.
 pub(super) fn clear_branch(
     branch: &TaskBranch,
     start: &CommitId,
@@ -165,7 +165,7 @@ fn is_left_over(branch: &TaskBranch) -> bool {
 /// Where the entry of a directory was that has none any more, and stands: what is in it may be work.
 pub(super) fn lost_entry(branch: &TaskBranch) -> Option<PathBuf> {
     let entry = entry_in_git_file(branch).filter(|entry| entry.symlink_metadata().is_err())?;
-    // of a task that was given up it is a rest of what is kept
+    // a discarded task's work is pinned already
     if branch.checkout.store().reference(&discarded_ref(branch.task)).ok()?.is_some() {
         return None;
     }

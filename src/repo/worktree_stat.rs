@@ -1,4 +1,4 @@
-//! What a worktree looks like beside its cache of file status: all as it was, these paths changed, or git is to be asked.
+//! Compares a worktree with its stat cache: unchanged, these paths changed, or git is to be asked.
 
 use std::{
     ffi::OsStr,
@@ -15,7 +15,7 @@ use super::{
 use crate::domain::{checkout::Isolation, id::CommitId};
 
 impl Worktree {
-    /// How the tree looks beside what it was when all of it was in `commit`.
+    /// Compares the tree with its cache, if that is of `commit`.
     pub(super) fn compare_with(&self, commit: &CommitId) -> TreeState {
         let mut cached = self.stat_cache.lock();
         let now = cached.now(self.path());
@@ -30,13 +30,13 @@ impl Worktree {
         looks
     }
 
-    /// What the last look met that no commit can hold, once; none if no look went through all of the tree.
+    /// What the last walk met that no commit can contain, once; none if no walk went through all of the tree.
     pub(super) fn take_unholdable(&self) -> Option<Unholdable> {
         self.stat_cache.lock().unholdable.take()
     }
 
-    /// The paths whose files differ from those of `commit`, as [`Self::changed_since`] gives them, and at once where all
-    /// looks as it did when all of it was in there. Of a checkout that somebody took off the task's branch, it is HEAD.
+    /// The paths whose files differ from those of `commit`, as [`Self::changed_since`] gives them, but without git where the
+    /// cache says that nothing has changed. In a checkout that somebody switched to another branch, it is `HEAD`.
     pub fn differs_from(&self, commit: &CommitId) -> Result<Vec<String>, Error> {
         if self.compare_with(commit) == TreeState::Unchanged {
             return Ok(Vec::new());
@@ -53,7 +53,7 @@ impl Worktree {
         Ok(changed)
     }
 
-    /// Whether one path looks as it did when all of the tree was in `commit`, and so does what git's answer depends on.
+    /// Whether, by the cache, neither one path has changed since `commit` nor what git's answer depends on.
     #[must_use]
     pub fn is_unchanged(&self, path: &str, commit: &CommitId) -> bool {
         let (cached, own) = (self.stat_cache.lock(), self.own_stamps());
@@ -67,7 +67,8 @@ impl Worktree {
         }
     }
 
-    /// TreeState, before git does: what changes later will not look so. None if this tree is not to be judged by looks.
+    /// Reads the status of every file, before git does: what changes later then differs from it. None if
+    /// this tree is not to be cached.
     pub(super) fn stat_tree(&self) -> Option<CachedTree> {
         let (root, now) = (self.path(), self.stat_cache.lock().now(self.path())?);
         let count = AtomicUsize::new(0);
@@ -97,13 +98,13 @@ impl Worktree {
         paths.iter().map(look).collect()
     }
 
-    /// From now on, what was seen is what `commit` holds.
+    /// From now on the cache is this tree, which is that of `commit`.
     pub(super) fn cache_tree(&self, tree: Option<CachedTree>, commit: &CommitId) {
         let own = self.own_stamps();
         self.stat_cache.lock().tree = tree.map(|tree| CachedTree { at: commit.clone(), own, ..tree });
     }
 
-    /// What was seen at `parent` goes on at `commit`, with some paths as they were looked at.
+    /// The cache of `parent` becomes that of `commit`, with the new status of some paths.
     pub(super) fn cache_paths(&self, looked: Option<CachedFiles>, parent: &CommitId, commit: &CommitId) {
         let mut cached = self.stat_cache.lock();
         let Some((mut tree, looked)) = cached.tree.take().filter(|tree| tree.at == *parent).zip(looked) else { return };
@@ -116,7 +117,7 @@ impl Worktree {
         cached.tree = Some(CachedTree { at: commit.clone(), own: self.own_stamps(), ..tree });
     }
 
-    /// Nothing is known of the files any more.
+    /// Empties the cache.
     pub(super) fn clear_stat_cache(&self) {
         self.stat_cache.lock().tree = None;
     }
@@ -134,7 +135,7 @@ impl Worktree {
             self.path().join(".git"),
         ]
         .iter()
-        // in place, `.git` is a directory, whose times tell nothing
+        // in place, `.git` is a directory, whose times say nothing
         .map(|path| path.symlink_metadata().ok().filter(|found| !found.is_dir()).map(|found| stamp(&found)))
         .collect()
     }

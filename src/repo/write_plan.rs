@@ -1,4 +1,4 @@
-//! Carrying a plan out in the checkout, or back: file by file, and none that is neither what it was nor what it is to be.
+//! Writes a plan into the checkout, or reverts it: file by file, and none that is neither what it was nor what it is to be.
 //! Done again after it was half done, it does the rest.
 
 use std::{
@@ -24,10 +24,10 @@ use crate::{
     log::crash,
 };
 
-/// How many files are held at once.
+/// How many files are in memory at once.
 const BATCH: usize = 64;
 
-/// Which way.
+/// Whether a plan is applied or reverted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Direction {
     /// From before to after; a file that is neither stops it, before anything else is touched.
@@ -36,7 +36,7 @@ pub enum Direction {
     Revert,
 }
 
-/// What was done on the way.
+/// What was written.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub struct Written {
     /// The paths that were brought, or put back.
@@ -48,7 +48,7 @@ pub struct Written {
 }
 
 impl Checkout {
-    /// Keeps the plan, and the snapshot that it was made on if `before` is given, from being pruned. What was kept of an
+    /// Pins the plan, and the snapshot that it was made on if `before` is given, so that neither is pruned. The snapshot of an
     /// earlier time goes beside it: it may be the only place of what was reset since.
     pub fn pin_plan(&self, task: TaskId, plan: &CommitId, before: Option<&CommitId>) -> Result<(), Error> {
         let mut input = format!("start\nupdate {} {plan}\n", plan_ref(task));
@@ -68,7 +68,7 @@ impl Checkout {
         Ok(self.store().reference(name)?.is_some())
     }
 
-    /// Carries a plan out, or back; `keep` is passed over.
+    /// Writes a plan, or reverts it; the paths of `keep` are passed over.
     pub fn write_plan(
         &self,
         task: TaskId,
@@ -79,12 +79,12 @@ impl Checkout {
         let planned = self.read_plan(plan)?;
         let paths: Vec<&PathBuf> = planned.keys().filter(|path| !keep.contains(*path)).collect();
         let mut run = Run { checkout: self, task, planned: &planned, direction, report: Report::default() };
-        // first a look at all of them: forth, nothing is touched if one stands against it
-        for pass in [Pass::Look, Pass::Take, Pass::Put] {
+        // all are read first: nothing is applied if one conflicts
+        for pass in [Pass::Read, Pass::Remove, Pass::Write] {
             for batch in paths.chunks(BATCH) {
                 run.step(batch, pass)?;
             }
-            // and what somebody changes after that look is not passed over
+            // and what somebody changes after that is not passed over
             if direction == Direction::Apply && !run.report.left.is_empty() {
                 return Err(Error::Between { paths: run.report.left.iter().map(|path| path_text(path)).collect() });
             }
@@ -119,7 +119,7 @@ impl Checkout {
         self.move_index(&advance.branch, &advance.to, &advance.from)
     }
 
-    /// Makes the index hold what `to` has, where that differs from `from`; what else is staged stays. Done already, or
+    /// Sets the index to `to`, where that differs from `from`; what else is staged stays. Done already, or
     /// by half, it does the rest.
     fn move_index(&self, branch: &str, from: &CommitId, to: &CommitId) -> Result<(), Error> {
         let moved = self.git().call(["read-tree", "-i", "-m", &from.0, &to.0]).limit(LONG).run();
@@ -135,21 +135,21 @@ impl Checkout {
     }
 }
 
-/// How names beside a path begin while it is moved: its own, whatever else a plan holds.
+/// The prefix of temporary names beside a path while it is written: its own, whatever else is in the plan.
 fn own_name(task: TaskId, path: &Path) -> String {
     let Hash(hash) = Hash::of(path.as_os_str().as_encoded_bytes());
     format!(".nisse-{}-{}", task.short(), hash.get(..12).unwrap_or(&hash))
 }
 
-/// Looking comes before taking away, and that before putting there: a file may become a directory.
+/// All files are read, then the old ones removed, then the new ones written: a file may become a directory.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Pass {
-    Look,
-    Take,
-    Put,
+    Read,
+    Remove,
+    Write,
 }
 
-/// A plan on its way.
+/// A plan that is being written.
 struct Run<'a> {
     checkout: &'a Checkout,
     task: TaskId,
@@ -187,7 +187,7 @@ impl Run<'_> {
         let planned = self.planned.get(path);
         let own = own_name(self.task, path);
         let moving = Moving { root, path, own: &own, from: from.as_ref(), to: to.as_ref() };
-        if pass == Pass::Look && moving.settle()? == Outcome::Kept {
+        if pass == Pass::Read && moving.settle()? == Outcome::Kept {
             // two versions of the person's: theirs to choose from
             self.report.left.insert(path.to_owned());
             self.report.left.insert(path.with_file_name(&own));
@@ -196,10 +196,10 @@ impl Run<'_> {
         let found = disk::read(root, path)?;
         let is_submodule = |content: &Option<Content>| content.as_ref().is_some_and(Content::is_submodule);
         // where a submodule was, an empty directory is not nothing
-        let is_left = pass == Pass::Take && found == Found::Directory && is_submodule(&from) && to.is_none();
+        let is_left = pass == Pass::Remove && found == Found::Directory && is_submodule(&from) && to.is_none();
         if Self::is(&found, to.as_ref()) && !is_left {
             // a process that died after it had taken the file away left its directories
-            if pass == Pass::Take && found == Found::Absent && to.is_none() && from.is_some() {
+            if pass == Pass::Remove && found == Found::Absent && to.is_none() && from.is_some() {
                 moving.remove_empty_above();
             }
             return Ok(());
@@ -209,12 +209,12 @@ impl Run<'_> {
             self.report.left.insert(path.to_owned());
             return Ok(());
         }
-        if matches!((pass, &to), (Pass::Take, None) | (Pass::Put, Some(_))) {
+        if matches!((pass, &to), (Pass::Remove, None) | (Pass::Write, Some(_))) {
             self.checkout.same_second().before_change(root, &[root.join(path)]);
         }
         let done = Moved { outcome: Outcome::Done, had_links: false, by_steps: false };
         let moved = match (pass, &to) {
-            (Pass::Take, None) if is_submodule(&from) => {
+            (Pass::Remove, None) if is_submodule(&from) => {
                 // one that is filled is the person's: git leaves it too
                 if !disk::remove_empty(root, path)? {
                     self.report.filled.insert(path.to_owned());
@@ -222,15 +222,15 @@ impl Run<'_> {
                 }
                 done
             }
-            (Pass::Take, to) if matches!(found, Found::File(_)) && (to.is_none() || is_submodule(to)) => {
+            (Pass::Remove, to) if matches!(found, Found::File(_)) && (to.is_none() || is_submodule(to)) => {
                 moving.take()?
             }
-            (Pass::Look | Pass::Take, _) | (Pass::Put, None) => return Ok(()),
-            (Pass::Put, Some(to)) if to.is_submodule() => {
+            (Pass::Read | Pass::Remove, _) | (Pass::Write, None) => return Ok(()),
+            (Pass::Write, Some(to)) if to.is_submodule() => {
                 disk::make_directory(root, path)?;
                 done
             }
-            (Pass::Put, Some(to)) => {
+            (Pass::Write, Some(to)) => {
                 if found == Found::Directory && !disk::remove_empty(root, path)? {
                     self.report.left.insert(path.to_owned());
                     return Ok(());
@@ -276,7 +276,7 @@ impl Run<'_> {
         }
         Ok(match (found, to) {
             // a link that goes makes room for a directory
-            (Found::Behind(link), Some(_)) => pass != Pass::Put && self.goes(link),
+            (Found::Behind(link), Some(_)) => pass != Pass::Write && self.goes(link),
             // a directory makes room for a file with nothing in it but what goes
             (Found::Directory, Some(to)) if !to.is_submodule() => {
                 disk::first_in(self.checkout.root(), path, &|inner| self.goes(inner))?.is_none()

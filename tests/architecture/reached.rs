@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{code, tokens};
 
 /// What of a file is no test. A file of tests that it declares goes with them.
-fn without_tests(source: &str) -> String {
+pub(super) fn without_tests(source: &str) -> String {
     let mut lines = source.lines().peekable();
     let mut kept = String::new();
     while let Some(line) = lines.next() {

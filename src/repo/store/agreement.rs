@@ -48,7 +48,7 @@ impl Library {
     }
 }
 
-/// What a file holds; nothing where there is none.
+/// A file's bytes; none where there is no file.
 fn text(path: Option<&Path>) -> Vec<u8> {
     path.and_then(|path| fs::read(path).ok()).unwrap_or_default()
 }

@@ -39,7 +39,7 @@ fn is_binary(bytes: &[u8]) -> bool {
     memchr::memchr(0, bytes).is_some() || memchr::memchr_iter(b'\r', bytes).any(lone)
 }
 
-/// Whether the file system is one where git looks away from modes, links or letters' cases.
+/// Whether git is configured to ignore modes, links or the case of names here.
 pub(super) fn is_odd_file_system(repository: &Repository) -> Result<bool, git2::Error> {
     let config = repository.config()?.snapshot()?;
     Ok(FILE_SYSTEM.iter().any(|(key, odd)| config.get_bool(key).is_ok_and(|found| found == *odd)))

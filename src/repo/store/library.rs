@@ -40,7 +40,7 @@ use crate::{
 const ASSUME_UNCHANGED: u16 = 0x8000;
 /// Set by `update-index --skip-worktree`.
 const SKIP_WORKTREE: u16 = 1 << 14;
-/// The bits that tell the sides of a conflict.
+/// The bits for the sides of a conflict.
 const STAGE: u16 = 0x3000;
 /// The mode of a submodule's entry.
 const GITLINK: u32 = 0o160_000;

@@ -34,7 +34,7 @@ pub(super) struct RefLock {
 }
 
 impl RefLock {
-    /// Takes the lock of `refs/…`; an error if somebody holds it.
+    /// Takes the lock of `refs/…`; an error if it is taken.
     pub(super) fn take(common_dir: &Path, name: &str) -> Result<Self, Error> {
         let place = common_dir.join(name);
         let lock = common_dir.join(format!("{name}.lock"));
