@@ -339,7 +339,7 @@ fn every_prefix_of(world: &World, scenario: &Scenario, begin: impl Fn(&mut TaskS
         if let Some(head) = &task.head {
             stand(world, &task, head);
         }
-        let mut log = world.log(&cut.to_string());
+        let log = world.log(&cut.to_string());
         log.append(prefix).unwrap();
         let journal = Journal::resume(log, CLOCK, TASK, "resumed", Vec::new()).unwrap();
         let (resumed, after, sent) = enter(world, journal, scenario);
