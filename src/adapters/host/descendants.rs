@@ -40,6 +40,8 @@ static MARKS: AtomicU64 = AtomicU64::new(0);
 /// Kills the processes of all commands that are running, without a word and without waiting: for a process that ends at
 /// once itself.
 pub fn kill_all() {
+    // one that is being started is known when this is free
+    drop(SHELLS.lock().unwrap_or_else(PoisonError::into_inner));
     let running = RUNNING.lock().unwrap_or_else(PoisonError::into_inner).clone();
     for descendants in running {
         descendants.signal(Signal::KILL);
