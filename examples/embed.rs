@@ -9,14 +9,15 @@
 use std::{error::Error, path::Path};
 
 use nisse::{
-    agent::env::Stopper,
+    adapters::host::RunningCommands,
+    agent::outside::Stopper,
     commands::{
         delegate::{Delegation, delegate},
         open::Opened,
         run::Watch,
         settings::{Environment, Flags},
     },
-    domain::{checkout::Isolation, event::EventKind, phase},
+    domain::{checkout::Isolation, event::EventKind},
 };
 
 #[tokio::main]
@@ -31,8 +32,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
             EventKind::ToolResult(result) => result.content.lines().next().unwrap_or_default().to_owned(),
             _ => String::new(),
         };
-        let _ =
-            say.send(format!("{:>3} {:<16} {} turns {more}", event.seq, phase::name(&event.kind), task.spend.turns));
+        let _ = say.send(format!("{:>3} {:<16} {} turns {more}", event.seq, event.kind.name(), task.spend.turns));
     };
     // streamed text as it comes; nothing of it is recorded
     let (live, _text) = tokio::sync::mpsc::unbounded_channel();
@@ -40,7 +40,11 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let (_stopper, stop) = Stopper::new();
 
     let delegation = Delegation { brief, branch: None, base: None, isolation: Isolation::Worktree };
-    let work = delegate(&opened, &delegation, Watch { subscribers: vec![Box::new(watcher)], live, stop });
+    let work = delegate(
+        &opened,
+        &delegation,
+        Watch { subscribers: vec![Box::new(watcher)], live, stop, commands: RunningCommands::default() },
+    );
     let print = async {
         let mut out = tokio::io::stdout();
         while let Some(line) = said.recv().await {

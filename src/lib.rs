@@ -40,8 +40,8 @@
 //! | a new … | touch |
 //! |---|---|
 //! | tool | a file in `agent/tools/`, a variant of [`domain::role::ToolName`], a line in `agent/roles`; the compiler finds the rest |
-//! | event | a variant of [`domain::event::EventKind`], arms in `domain/fold`, `domain/phase`, `cli/render`: exhaustive matches |
-//! | durable effect | a variant of [`domain::intent::IntentKind`] and its row in `agent/recover` |
+//! | event | a variant of [`domain::event::EventKind`], arms in `domain/fold`, `domain/legal`, `cli/render`: exhaustive matches |
+//! | durable effect | a variant of [`domain::intent::IntentKind`], a file in `agent/intents` with its do and its recover, a line in its table |
 //! | subcommand | `cli/args`, a file in `commands/`, a test file of the same name |
 //! | member of an event | a step in `log/upcast` that gives older logs the value that it meant, then record `tests/logs` |
 //! | table or index | a step in `log/schema`, and `log/schema.sql` |

@@ -7,9 +7,10 @@ use tokio::task::JoinHandle;
 use super::{
     Error,
     budget::{self, Fit},
-    env::{Env, Passing, head, time_left},
     masked::masked,
+    outside::{Outside, Passing},
     retry,
+    workplace::{Workplace, head},
 };
 use crate::{
     domain::{
@@ -22,15 +23,16 @@ use crate::{
         upstream::{Reaction, Trouble},
     },
     log::Journal,
-    ports::llm::{self, Delta},
+    ports::llm::{self, Delta, Llm},
     repo,
 };
 
 /// Builds the request from the log, waits out an earlier failure, asks, and records what came of it.
 ///
 /// Where the request does not fit, the eviction alone is recorded: the loop comes round again.
-pub(super) async fn ask(journal: &mut Journal, env: &mut Env<'_>) -> Result<(), Error> {
-    let mut request = match budget::fit(journal.task(), &mut env.view) {
+pub(super) async fn ask(journal: &mut Journal, place: &mut Workplace<'_>, outside: &Outside<'_>) -> Result<(), Error> {
+    let llm = outside.llm()?;
+    let mut request = match budget::fit(journal.task(), &mut place.view) {
         Fit::Send(request) => *request,
         Fit::Evict { through_turn } => {
             journal.push(EventKind::ContextEvicted { through_turn })?;
@@ -41,7 +43,7 @@ pub(super) async fn ask(journal: &mut Journal, env: &mut Env<'_>) -> Result<(), 
             return Ok(());
         }
     };
-    if !wait(journal, env).await {
+    if !wait(journal, outside).await {
         return Ok(());
     }
     let task = journal.task();
@@ -67,21 +69,21 @@ pub(super) async fn ask(journal: &mut Journal, env: &mut Env<'_>) -> Result<(), 
     })?;
     journal.commit()?;
     let mut look = None;
-    let exchanged = exchange(journal, env, &request, &mut look).await;
+    let exchanged = exchange(journal, place, outside, (llm, &request), &mut look).await;
     let recorded = match exchanged {
         Ok(reply) => {
             let runs = reply.calls().any(|call| call.name == ToolName::RunCommand.as_str());
             if runs && look.is_none() {
-                look = begin_look(journal, env)?;
+                look = begin_look(journal, place)?;
             }
-            let reply = masked(reply, &env.mask);
+            let reply = masked(reply, &outside.mask);
             let received = EventKind::ReplyReceived { request: number, turn: request.turn, reply };
             journal.push(received).and_then(|()| journal.commit()).map_err(Error::from)
         }
-        Err(error) => failed(journal, env, number, &error),
+        Err(error) => failed(journal, outside, number, &error),
     };
     // nothing else is done in the worktree before it is over; what it could not look at, the next call finds out
-    env.found = match look {
+    place.found = match look {
         Some(look) => look.await.ok().and_then(Result::ok),
         None => None,
     };
@@ -92,20 +94,20 @@ pub(super) async fn ask(journal: &mut Journal, env: &mut Env<'_>) -> Result<(), 
 type Look = JoinHandle<Result<Vec<String>, repo::Error>>;
 
 /// Begins to look whether the tree is what the last checkpoint holds.
-fn begin_look(journal: &Journal, env: &Env<'_>) -> Result<Option<Look>, Error> {
-    let Some(worktree) = env.worktree.clone() else { return Ok(None) };
+fn begin_look(journal: &Journal, place: &Workplace<'_>) -> Result<Option<Look>, Error> {
+    let Some(worktree) = place.worktree.clone() else { return Ok(None) };
     let head = head(journal.task())?;
     Ok(Some(tokio::task::spawn_blocking(move || worktree.differs_from(&head))))
 }
 
 /// False if the person's stop came before the wait was over, which is shorter than what is left of the time cap.
-async fn wait(journal: &Journal, env: &Env<'_>) -> bool {
+async fn wait(journal: &Journal, outside: &Outside<'_>) -> bool {
     let Some(ms) = journal.task().trouble.as_ref().and_then(|last| last.retry_in_ms).filter(|ms| *ms > 0) else {
         return true;
     };
     let clock = journal.clock();
     tokio::select! {
-        () = env.stop.wait() => false,
+        () = outside.stop.wait() => false,
         () = clock.sleep(Duration::from_millis(ms)) => true,
     }
 }
@@ -114,8 +116,9 @@ async fn wait(journal: &Journal, env: &Env<'_>) -> bool {
 /// command is to find it as the last call left it, and nothing waits for the look.
 async fn exchange(
     journal: &Journal,
-    env: &Env<'_>,
-    request: &llm::Request,
+    place: &Workplace<'_>,
+    outside: &Outside<'_>,
+    (llm, request): (&dyn Llm, &llm::Request),
     look: &mut Option<Look>,
 ) -> Result<Reply, llm::Error> {
     let ended =
@@ -123,23 +126,22 @@ async fn exchange(
     let (words, mut arriving) = tokio::sync::mpsc::unbounded_channel();
     let mut attempt = pin!(async {
         tokio::select! {
-            reply = env.llm.ask(request, &words) => reply,
-            () = env.stop.wait() => Err(ended(Trouble::Stopped, "the request was dropped on request")),
-            () = tokio::time::sleep(time_left(journal)) => Err(ended(Trouble::Timeout, "the task's time cap ended the request")),
+            reply = llm.ask(request, &words) => reply,
+            () = outside.stop.wait() => Err(ended(Trouble::Stopped, "the request was dropped on request")),
+            () = tokio::time::sleep(journal.time_left()) => Err(ended(Trouble::Timeout, "the task's time cap ended the request")),
         }
     });
-    let mut shown = Shown { text: Stream::new(&env.mask), reasoning: Stream::new(&env.mask) };
+    let mut shown = Shown { text: Stream::new(&outside.mask), reasoning: Stream::new(&outside.mask) };
     loop {
         tokio::select! {
             biased;
             Some(delta) = arriving.recv() => {
                 let words = matches!(delta, Delta::Text(_) | Delta::Reasoning(_));
                 if words && look.is_none() {
-                    *look = begin_look(journal, env).ok().flatten();
+                    *look = begin_look(journal, place).ok().flatten();
                 }
-                // nobody may be watching
                 for shown in shown.take(delta) {
-                    let _ = env.live.send(Passing::Reply(shown));
+                    outside.show(Passing::Reply(shown));
                 }
             }
             reply = &mut attempt => {
@@ -149,7 +151,7 @@ async fn exchange(
                 }
                 last.extend(shown.rest());
                 for shown in last {
-                    let _ = env.live.send(Passing::Reply(shown));
+                    outside.show(Passing::Reply(shown));
                 }
                 return reply;
             }
@@ -191,10 +193,10 @@ impl Shown<'_> {
     }
 }
 
-fn failed(journal: &mut Journal, env: &Env<'_>, request: u32, error: &llm::Error) -> Result<(), Error> {
-    let wait = retry::wait(journal.task(), journal.spent_ms(), time_left(journal), error);
+fn failed(journal: &mut Journal, outside: &Outside<'_>, request: u32, error: &llm::Error) -> Result<(), Error> {
+    let wait = retry::wait(journal.task(), journal.spent_ms(), journal.time_left(), error);
     let retry_in_ms = wait.map(|wait| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX));
-    let mut message = env.mask.apply(&error.message).into_owned();
+    let mut message = outside.mask.apply(&error.message).into_owned();
     if let (None, Trouble::RateLimited, Some(told)) = (retry_in_ms, error.trouble, error.retry_after) {
         let seconds = jiff::SignedDuration::from_secs(i64::try_from(told.as_secs()).unwrap_or(i64::MAX));
         let _ = write!(message, "; the proxy asks to wait {seconds:#}");

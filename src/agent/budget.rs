@@ -33,7 +33,7 @@ pub enum Fit {
 #[must_use]
 pub fn fit(task: &Task, view: &mut View) -> Fit {
     let request = context::request(task, view);
-    let budget = task.started.model.input_budget();
+    let budget = task.started.models.own.input_budget();
     let whole = Size { task, bytes: request.input_bytes() };
     let refused = task.overflow.as_ref();
     let smaller = |estimated: u64| refused.is_none_or(|refused| estimated < refused.estimated_input);
@@ -90,7 +90,7 @@ impl<'a> Size<'a> {
 }
 
 fn full(task: &Task, tokens: u64, budget: u64) -> String {
-    let model = &task.started.model;
+    let model = &task.started.models.own;
     let (alias, window, helps) = (&model.alias, model.window, task.room_for_window());
     match &task.overflow {
         Some(refused) => format!(

@@ -46,11 +46,11 @@ pub(super) fn request(task: &Task, view: &mut View) -> Request {
     Request {
         id: format!("{}-{number}", task.id),
         turn: task.last_turn().map_or(0, |turn| turn.number) + 1,
-        model: started.model.clone(),
+        model: started.models.own.clone(),
         system: started.role.prompt.clone(),
         tools: started.role.tools.clone(),
         messages: messages(task, view),
-        max_output: started.model.max_output,
+        max_output: started.models.own.max_output,
         reasoning: reasoning(task),
         require_call: !task.tool_choice_dropped,
         fallbacks: started.role.fallbacks,
@@ -114,7 +114,7 @@ fn of_turn(task: &Task, turn: &Turn) -> Vec<Arc<Message>> {
 fn brief(task: &Task) -> String {
     let started = &task.started;
     let workspace = task.ready.as_ref().map_or("", |ready| ready.workspace.as_str());
-    opening(&started.wording, &started.brief, &started.checks, workspace)
+    opening(&started.wording, started.brief(), &started.checks, workspace)
 }
 
 /// The first message: what is to be done, how it is checked, what is there.
@@ -215,5 +215,5 @@ fn reasoning(task: &Task) -> Reasoning {
             break;
         }
     }
-    task.started.model.reasoning
+    task.started.models.own.reasoning
 }

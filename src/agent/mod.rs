@@ -1,27 +1,32 @@
 //! The turn loop and what it needs. Start reading at [`turn`].
 
 mod act;
-pub mod answered;
-pub mod apply;
+mod after_command;
 mod ask;
 pub mod budget;
-mod check;
+mod command;
+mod commit_message;
 pub mod context;
-pub mod env;
+pub mod decisions;
+mod finish;
 pub mod first_request;
+pub mod gone;
+pub mod intents;
+mod left_out;
 mod masked;
 mod nudge;
-pub mod place;
+pub mod outside;
 mod prepare;
+mod record;
 mod recover;
-mod repository;
+mod reopen;
 pub mod retry;
 pub mod roles;
-mod settle;
-mod switch;
+mod set_up;
 pub mod tools;
 pub mod turn;
 mod uncommittable;
+pub mod workplace;
 
 use crate::{
     domain::{command_line, globs, upstream::Trouble},

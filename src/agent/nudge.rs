@@ -22,7 +22,7 @@ pub(super) fn nudge(task: &Task) -> Option<String> {
     if turn.is_bad() && !turn.results.iter().any(|result| !result.content.starts_with("There is no tool")) {
         return Some(about_bad_reply(task, turn));
     }
-    if task.repeat.count + 1 >= role.repeats && task.repeat.told == 0 {
+    if task.repeat.count + 1 >= role.limits.repeats && task.repeat.told == 0 {
         return Some(format!(
             "You have made the same call with the same result {} times in a row. Nothing has changed in between, so it \
              will not help to make it again: do something else, or end with {}.",

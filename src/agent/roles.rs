@@ -2,7 +2,7 @@
 
 use super::tools;
 use crate::domain::{
-    role::{Role, RoleName, ToolName},
+    role::{Limits, OnFailure, OnSuccess, Role, RoleName, ToolName, WhenMet},
     wording::Wording,
 };
 
@@ -22,9 +22,9 @@ pub fn delegate() -> Role {
             ToolName::HandBack,
         ]),
         ending: ToolName::HandBack,
-        bad_replies: 3,
-        repeats: 4,
-        failed_checks: 3,
+        limits: Limits { bad_replies: 3, repeats: 4, failed_checks: 3, when_met: WhenMet::Fail },
+        on_success: OnSuccess::Squash,
+        on_failure: OnFailure::Discard,
         fallbacks: false,
     }
 }

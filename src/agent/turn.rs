@@ -4,7 +4,7 @@
 //! a task is resuming one that has a single event, so there is no separate way to resume. Whoever wants to watch
 //! subscribes to the [`Journal`].
 
-use super::{Error, act, ask, check, env::Env, nudge, prepare, recover, settle};
+use super::{Error, act, ask, finish, intents::check, nudge, outside::Outside, prepare, recover, workplace::Workplace};
 use crate::{
     domain::{
         event::EventKind,
@@ -15,18 +15,18 @@ use crate::{
 };
 
 /// Works a task until it ends or rests.
-pub async fn run(journal: &mut Journal, env: &mut Env<'_>) -> Result<Outcome, Error> {
+pub async fn run(journal: &mut Journal, place: &mut Workplace<'_>, outside: &Outside<'_>) -> Result<Outcome, Error> {
     loop {
-        let now = Now { spent_ms: journal.spent_ms(), stop: env.stop.requested() };
+        let now = Now { spent_ms: journal.spent_ms(), stop: outside.stop.requested() };
         match next(journal.task(), now) {
-            Step::Prepare => prepare::prepare(journal, env).await?,
-            Step::Recover(found) => recover::recover(journal, env, &found).await?,
-            Step::Act(call) => act::act(journal, env, &call).await?,
-            Step::Skip(call, why) => act::skip(journal, env, &call, why)?,
-            Step::Check(call) => check::check(journal, env, &call).await?,
+            Step::Prepare => prepare::prepare(journal, place, outside).await?,
+            Step::Recover(found) => recover::recover(journal, place, outside, &found).await?,
+            Step::Act(call) => act::act(journal, place, outside, &call).await?,
+            Step::Skip(call, why) => act::skip(journal, place, outside, &call, why)?,
+            Step::Check(call) => check::check(journal, place, outside, &call).await?,
             Step::Close => close(journal)?,
-            Step::Ask => ask::ask(journal, env).await?,
-            Step::Finish(outcome) => return settle::settle(journal, env, outcome),
+            Step::Ask => ask::ask(journal, place, outside).await?,
+            Step::Finish(outcome) => return finish::finish(journal, place, outcome),
         }
     }
 }

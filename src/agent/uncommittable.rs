@@ -53,7 +53,7 @@ pub(super) enum Which {
 /// Moves it out of the tree. In a checkout that is never more than the task made: the rest is its person's.
 pub(super) fn move_out(journal: &mut Journal, worktree: &Worktree, which: Which) -> Result<(), Error> {
     let task = journal.task();
-    let all = which == Which::All && task.started.isolation == Isolation::Worktree;
+    let all = which == Which::All && task.started.workplace.isolation == Isolation::Worktree;
     if !all && task.made.is_empty() {
         return Ok(());
     }

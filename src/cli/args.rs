@@ -13,14 +13,14 @@ use clap::{
 };
 use clap_complete::ArgValueCandidates;
 
-use super::{completions, manual};
+use super::{candidates, manual};
 use crate::{
     commands::{
         apply::Wish,
         brief::Origin,
         settings::{Flags, units},
     },
-    domain::{apply::Manner, caps::Money, checkout::Isolation, gate::Answer, role::RoleName},
+    domain::{checkout::Isolation, gate::Answer, intent::Manner, money::Money, role::RoleName},
 };
 
 /// The command line, parsed.
@@ -32,6 +32,7 @@ use crate::{
     long_about = manual::ABOUT,
     after_help = "`nisse help <COMMAND>` is the manual of a command; `nisse --help` has exit codes and files.",
     after_long_help = manual::NISSE,
+    help_template = manual::SCREEN,
     arg_required_else_help = true,
     max_term_width = 100,
 )]
@@ -142,8 +143,9 @@ pub enum Command {
     Init,
     /// Trust the repository's nisse.toml as it is now
     ///
-    /// Its checks, its setup and its copies of ignored files then need no --trust-project, until the file changes. They
-    /// are printed: read them first, for they are what somebody else wrote and runs as you.
+    /// Its checks, its setup and its copies of ignored files then need no --trust-project, until the file changes. Read
+    /// the file first: somebody else wrote it, and what it names runs as you. What is trusted is printed; --revoke takes
+    /// it back.
     #[command(after_long_help = manual::TRUST)]
     Trust {
         /// Forget that it is trusted
@@ -154,6 +156,7 @@ pub enum Command {
     ///
     /// A scripted model fixes a real bug in a scratch repository until its test passes; repository, worktree, commands
     /// and check are real. Needs no proxy, no key and no network, and leaves its directory for a look.
+    #[command(after_long_help = manual::DEMO)]
     Demo,
     /// Print a completion script for a shell
     ///
@@ -177,7 +180,7 @@ pub enum Command {
 /// `nisse delegate`.
 #[derive(clap::Args, Clone, Debug)]
 pub struct Delegate {
-    /// What is to be done; read from stdin if it is - or left out
+    /// What is to be done; read from stdin if it is -, or left out where stdin is no terminal
     #[arg(value_name = "BRIEF", conflicts_with = "file")]
     brief: Option<String>,
     /// A - after BRIEF appends stdin to it
@@ -202,7 +205,7 @@ pub struct Delegate {
     #[arg(long, value_name = "WHERE", value_parser = isolation(), hide_possible_values = true)]
     pub isolation: Option<Isolation>,
     /// Ask this model [roles.delegate]
-    #[arg(long, value_name = "ALIAS", value_parser = not_blank, add = ArgValueCandidates::new(completions::aliases))]
+    #[arg(long, value_name = "ALIAS", value_parser = not_blank, add = ArgValueCandidates::new(candidates::aliases))]
     model: Option<String>,
     /// Limit the number of replies [delegate.max_turns: 30]
     #[arg(long, value_name = "N", value_parser = units::small_count)]
@@ -222,7 +225,7 @@ pub struct Delegate {
 #[derive(clap::Args, Clone, Debug)]
 pub struct Resume {
     /// The task's id, or a unique part of its beginning
-    #[arg(value_parser = not_blank, add = ArgValueCandidates::new(completions::pending))]
+    #[arg(value_parser = not_blank, add = ArgValueCandidates::new(candidates::pending))]
     pub task: Option<String>,
     /// Put the files back to the last checkpoint, and go on
     #[arg(long, group = "answer")]
@@ -240,7 +243,7 @@ pub struct Resume {
 #[expect(clippy::struct_excessive_bools, reason = "a flag is a bool")]
 pub struct Apply {
     /// The task's id, or a unique part of its beginning
-    #[arg(value_parser = not_blank, add = ArgValueCandidates::new(completions::tasks))]
+    #[arg(value_parser = not_blank, add = ArgValueCandidates::new(candidates::tasks))]
     pub task: String,
     /// Cherry-pick each commit
     #[arg(long, group = "manner")]
@@ -260,7 +263,7 @@ pub struct Apply {
 #[derive(clap::Args, Clone, Debug)]
 pub struct NamedTask {
     /// The task's id, or a unique part of its beginning
-    #[arg(value_parser = not_blank, add = ArgValueCandidates::new(completions::pending))]
+    #[arg(value_parser = not_blank, add = ArgValueCandidates::new(candidates::pending))]
     pub task: String,
 }
 
@@ -268,7 +271,7 @@ pub struct NamedTask {
 #[derive(clap::Args, Clone, Debug)]
 pub struct Log {
     /// The task's id, or a unique part of its beginning
-    #[arg(value_parser = not_blank, add = ArgValueCandidates::new(completions::tasks))]
+    #[arg(value_parser = not_blank, add = ArgValueCandidates::new(candidates::tasks))]
     pub task: Option<String>,
     /// Go on telling while another nisse works on TASK
     #[arg(short, long, requires = "task", conflicts_with = "diff")]
@@ -474,6 +477,38 @@ mod tests {
             assert!(short.lines().count() <= 40, "{short}");
             let about = command.get_about().unwrap().to_string();
             assert!(!about.ends_with('.') && about.starts_with(char::is_uppercase), "{about}");
+        }
+    }
+
+    #[test]
+    fn the_groups_name_every_command_as_it_names_itself() {
+        let mut nisse = Args::command();
+        nisse.build();
+        let screen = anstream::adapter::strip_str(manual::SCREEN).to_string();
+        let lines: Vec<&str> = screen.lines().filter(|line| line.starts_with("  ")).map(str::trim).collect();
+        let mut told: Vec<(&str, &str)> =
+            lines.iter().map(|line| line.split_once(' ').unwrap()).map(|(name, about)| (name, about.trim())).collect();
+        let mut commands: Vec<(String, String)> = nisse
+            .get_subcommands()
+            .map(|command| (command.get_name().to_owned(), command.get_about().unwrap().to_string()))
+            .collect();
+        told.sort_unstable();
+        commands.sort_unstable();
+        assert_eq!(told, commands.iter().map(|(name, about)| (name.as_str(), about.as_str())).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn the_help_of_every_command_ends_with_examples() {
+        let mut nisse = Args::command();
+        nisse.build();
+        let mut all: Vec<clap::Command> =
+            nisse.get_subcommands().filter(|command| command.get_name() != "help").cloned().collect();
+        all.push(nisse);
+        for mut command in all {
+            let help = command.render_long_help().to_string();
+            let examples = help.rsplit("\n\n").next().unwrap();
+            assert!(examples.starts_with("Examples:\n") && examples.trim().lines().count() >= 3, "{help}");
+            assert!(examples.trim().lines().skip(1).all(|line| line.contains("nisse ") || line.contains("git ")));
         }
     }
 

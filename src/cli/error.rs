@@ -164,6 +164,7 @@ fn kind(error: &commands::Error) -> (&'static str, u8) {
         | commands::Error::Write { .. }
         | commands::Error::Unwritten { .. }
         | commands::Error::Signals { .. }
+        | commands::Error::NoThread { .. }
         | commands::Error::Listen { .. } => ("environment", ENVIRONMENT),
         commands::Error::Forgotten { .. } => ("log_incomplete", ENVIRONMENT),
         commands::Error::Cut { source, .. } | commands::Error::Unmade { source, .. } => agent_kind(source),
@@ -174,6 +175,7 @@ fn kind(error: &commands::Error) -> (&'static str, u8) {
         commands::Error::Over { .. } => ("task_over", CONFIGURATION),
         commands::Error::NoDiff { .. } => ("no_diff", CONFIGURATION),
         commands::Error::OtherCheckout { .. } => ("other_checkout", CONFIGURATION),
+        commands::Error::RepositoryGone { .. } => ("repository_gone", ENVIRONMENT),
         commands::Error::NotHandedBack { .. } => ("not_handed_back", CONFIGURATION),
         commands::Error::NothingToPutBack { .. } => ("nothing_to_put_back", CONFIGURATION),
         commands::Error::NoQuestion { .. } => ("no_question", CONFIGURATION),
@@ -203,6 +205,7 @@ fn log_kind(error: &log::Error) -> (&'static str, u8) {
         log::Error::Emptied { .. } => ("log_emptied", ENVIRONMENT),
         log::Error::Corrupt { .. } => ("log_corrupt", ENVIRONMENT),
         log::Error::Held { .. } => ("task_held", ENVIRONMENT),
+        log::Error::CheckoutHeld { .. } => ("checkout_held", ENVIRONMENT),
         log::Error::NoSuchTask { .. } => ("no_such_task", CONFIGURATION),
         log::Error::Ambiguous { .. } => ("ambiguous_task", CONFIGURATION),
         log::Error::Illegal(_) => ("bug", BUG),
@@ -252,6 +255,7 @@ pub(super) fn upstream_kind(trouble: Trouble) -> (&'static str, u8) {
 fn repo_kind(error: &repo::Error) -> (&'static str, u8) {
     match error {
         repo::Error::NotARepository { .. } | repo::Error::NoDirectory { .. } => ("no_repository", ENVIRONMENT),
+        repo::Error::Gone { .. } => ("repository_gone", ENVIRONMENT),
         repo::Error::Refused { .. } | repo::Error::Locked { .. } => ("repository_refused", ENVIRONMENT),
         repo::Error::NoGit { source } if source.kind() != std::io::ErrorKind::NotFound => ("git", ENVIRONMENT),
         repo::Error::NoGit { .. } | repo::Error::OldGit { .. } => ("no_git", ENVIRONMENT),
@@ -313,11 +317,13 @@ fn causes(error: &commands::Error) -> Vec<String> {
         | commands::Error::Over { .. }
         | commands::Error::NoDiff { .. }
         | commands::Error::OtherCheckout { .. }
+        | commands::Error::RepositoryGone { .. }
         | commands::Error::NotHandedBack { .. }
         | commands::Error::NothingToPutBack { .. }
         | commands::Error::NoQuestion { .. }
         | commands::Error::ChangedSinceAsked { .. }
         | commands::Error::Signals { .. }
+        | commands::Error::NoThread { .. }
         | commands::Error::Listen { .. }
         | commands::Error::Bug(_) => Vec::new(),
     };
@@ -352,7 +358,7 @@ mod tests {
     use crate::{
         cli::args::Args,
         commands::{
-            proxy::BadRole,
+            bad_role::BadRole,
             settings::{Problem, Source},
         },
         domain::{fold::Illegal, id::TaskId, role::RoleName},

@@ -9,6 +9,36 @@ A task works in a git worktree, on its own branch, started from your checkout as
 files, index and branches stay as they were. Everything that happens is in a log, so that a task that was cut off goes \
 on with `nisse resume`. Success is observed, never believed: the files must have changed, and your checks must pass.";
 
+/// The screen of `nisse help`, with the commands in groups, which clap does not make by itself. A test holds the lines to
+/// the commands.
+pub(super) const SCREEN: &str = "\
+{before-help}{about-with-newline}
+{usage-heading} {usage}
+
+\u{1b}[1;4mWork on a task:\u{1b}[0m
+  \u{1b}[1mdelegate\u{1b}[0m     Run one bounded task on a branch of its own
+  \u{1b}[1mresume\u{1b}[0m       Go on with a task that was cut off
+  \u{1b}[1mapply\u{1b}[0m        Apply the work of a finished task to your checkout
+  \u{1b}[1mdrop\u{1b}[0m         Give a task up
+
+\u{1b}[1;4mLook:\u{1b}[0m
+  \u{1b}[1mlog\u{1b}[0m          List the tasks of this checkout, or the events of one
+  \u{1b}[1mmodels\u{1b}[0m       List the models that the proxy offers to this key
+  \u{1b}[1mdoctor\u{1b}[0m       Check everything that a run needs
+
+\u{1b}[1;4mSet up:\u{1b}[0m
+  \u{1b}[1minit\u{1b}[0m         Write the settings files, with what the proxy offers filled in
+  \u{1b}[1mtrust\u{1b}[0m        Trust the repository's nisse.toml as it is now
+  \u{1b}[1mcompletions\u{1b}[0m  Print a completion script for a shell
+  \u{1b}[1mman\u{1b}[0m          Print a manual page
+
+\u{1b}[1;4mLearn:\u{1b}[0m
+  \u{1b}[1mdemo\u{1b}[0m         Watch a whole delegation with nothing set up
+  \u{1b}[1mhelp\u{1b}[0m         Print this message or the help of the given subcommand(s)
+
+\u{1b}[1;4mOptions:\u{1b}[0m
+{options}{after-help}";
+
 pub(super) const NISSE: &str = "\
 Exit status:
   0   done
@@ -132,6 +162,10 @@ Where:
 
 Exit status:
   as for `nisse delegate`; 0 also if nothing was pending
+
+JSON:
+  Events and a result, as `nisse delegate --json` prints them. If nothing was
+  pending, one line that says so, with the type nothing_pending and exit 0.
 
 Examples:
   nisse resume
@@ -292,6 +326,21 @@ Examples:
   nisse trust
   nisse trust --revoke";
 
+pub(super) const DEMO: &str = "\
+What it leaves:
+  A directory of its own below $TMPDIR, with the repository and the log. Its
+  last lines say how to look at the task, how to apply it, and how to remove
+  all of it.
+
+Exit status:
+  0  the test passes
+  1  the environment failed: git, disk, no port on 127.0.0.1
+  7  stopped on request (130 in a shell after a Ctrl-C at a terminal)
+
+Examples:
+  nisse demo
+  nisse demo --json | tail -n 1 | jq .outcome";
+
 pub(super) const COMPLETIONS: &str = "\
 Examples:
   nisse completions bash > ~/.local/share/bash-completion/completions/nisse
@@ -309,7 +358,7 @@ mod tests {
 
     #[test]
     fn lines_fit_a_terminal() {
-        for text in [NISSE, DELEGATE, RESUME, APPLY, DROP, LOG, MODELS, DOCTOR, INIT, TRUST, COMPLETIONS, MAN] {
+        for text in [NISSE, DELEGATE, RESUME, APPLY, DROP, LOG, MODELS, DOCTOR, INIT, TRUST, DEMO, COMPLETIONS, MAN] {
             for line in text.lines() {
                 assert!(line.chars().count() <= 78, "{line}");
             }

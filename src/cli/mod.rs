@@ -1,6 +1,7 @@
 //! The front door on the command line: arguments in, words and an exit code out.
 
 pub mod args;
+mod candidates;
 pub mod completions;
 pub mod error;
 mod guard;
@@ -10,7 +11,7 @@ pub mod render;
 mod signals;
 mod stdin;
 
-use std::{ffi::OsString, io::IsTerminal as _, path::PathBuf};
+use std::{ffi::OsString, io::IsTerminal as _, path::PathBuf, sync::Arc};
 
 use clap::Parser as _;
 
@@ -19,7 +20,8 @@ use self::{
     render::{Manner, Width, ask, models::Detail, progress::Progress, result},
 };
 use crate::{
-    agent::env::Stopper,
+    adapters::host::RunningCommands,
+    agent::outside::Stopper,
     commands::{
         self,
         delegate::Delegation,
@@ -31,6 +33,7 @@ use crate::{
         run::Watch,
         settings::Environment,
         tidy, trust,
+        worker::{self, Job},
     },
     domain::{checkout::Isolation, gate::Answer, id::TaskId},
     repo::Checkout,
@@ -88,27 +91,24 @@ async fn dispatch(args: &Args, manner: Manner) -> Result<u8, commands::Error> {
     match &args.command {
         Command::Delegate(delegate) => {
             let brief = stdin::brief(manner, &delegate.brief(std::io::stdin().is_terminal()))?;
-            let opened = trusted(args, manner, open(args)?)?;
+            let opened = Arc::new(trusted(args, manner, open(args)?)?);
             let delegation = Delegation {
                 brief,
                 branch: delegate.branch.clone(),
                 base: delegate.base.clone(),
                 isolation: delegate.isolation.unwrap_or(Isolation::Worktree),
             };
-            let work = |watch| commands::delegate::delegate(&opened, &delegation, watch);
+            let work = |watch| worker::run(&opened, Job::Delegate(delegation), watch);
             ended(manner, &opened, &watched(manner, result::go_on, work).await?)
         }
         Command::Resume(task) => {
-            let opened = Opened::to_go_on(Environment::from_process(), &args.flags(), &here(args))?;
+            let opened = Arc::new(Opened::to_go_on(Environment::from_process(), &args.flags(), &here(args))?);
             let choice = match &task.task {
                 Some(name) => Choice::Task(named(manner, &opened, name, Purpose::Resume)?),
                 None => resume::choose(&opened)?,
             };
             let Some(id) = chosen(args, manner, choice)? else {
-                let copy = opened.checkout()?.copy_of().map_or_else(String::new, |first| {
-                    format!("; it is a copy of {}, and tasks that began before the copy belong there", first.display())
-                });
-                render::say(manner, &format!("nothing is pending in this checkout{copy}"));
+                render::resume::nothing(manner, opened.checkout()?.copy_of());
                 return Ok(0);
             };
             let mut answer = task.answer();
@@ -116,7 +116,7 @@ async fn dispatch(args: &Args, manner: Manner) -> Result<u8, commands::Error> {
                 render::resume::notice(manner, &notice);
             }
             loop {
-                let work = |watch| resume::resume(&opened, id, answer, watch);
+                let work = |watch| worker::run(&opened, Job::Resume { task: id, answer }, watch);
                 let result = Box::pin(watched(manner, result::go_on, work)).await?;
                 answer = decided(args, manner, &opened, &result)?;
                 if answer.is_none() {
@@ -127,7 +127,7 @@ async fn dispatch(args: &Args, manner: Manner) -> Result<u8, commands::Error> {
         Command::Apply(asked) => {
             let opened = open_begun(args)?;
             let id = named(manner, &opened, &asked.task, Purpose::Apply)?;
-            signals::listen_for_commits(manner)?;
+            signals::listen_for_commits(manner, opened.git().clone())?;
             let applied = commands::apply::apply(&opened, id, asked.wish())?;
             render::document(
                 manner,
@@ -137,9 +137,9 @@ async fn dispatch(args: &Args, manner: Manner) -> Result<u8, commands::Error> {
             Ok(applied.exit)
         }
         Command::Drop(task) => {
-            let opened = open_begun(args)?;
+            let opened = Arc::new(open_begun(args)?);
             let id = named(manner, &opened, &task.task, Purpose::Drop)?;
-            let work = |watch| commands::drop::drop_task(&opened, id, watch);
+            let work = |watch| worker::run(&opened, Job::Drop(id), watch);
             ended(manner, &opened, &watched(manner, result::go_on, work).await?)
         }
         Command::Log(log) => {
@@ -216,7 +216,7 @@ async fn dispatch(args: &Args, manner: Manner) -> Result<u8, commands::Error> {
             render::document(
                 manner,
                 || serde_json::json!(written),
-                || render::settings::written(&written, Width::of_stdout()),
+                || render::settings::written(&written, args.common.config.as_deref(), Width::of_stdout()),
             );
             Ok(0)
         }
@@ -231,7 +231,9 @@ async fn dispatch(args: &Args, manner: Manner) -> Result<u8, commands::Error> {
             let scratch = demo::scratch(&environment)?;
             render::demo::before(manner, &scratch);
             let work = |watch| demo::demo(&environment, &scratch, watch);
-            let shown = watched(manner, render::demo::again, work).await?;
+            // a demo that is not seen to speak shows nothing
+            let progress = Progress::new(manner).with_words();
+            let shown = watched_with(progress, manner, render::demo::again, work).await?;
             render::demo::after(manner, &scratch, &shown);
             Ok(shown.result.exit)
         }
@@ -255,9 +257,21 @@ async fn watched<T, W>(
 where
     W: Future<Output = Result<T, commands::Error>>,
 {
-    let progress = Progress::new(manner);
+    watched_with(Progress::new(manner), manner, way_on, work).await
+}
+
+async fn watched_with<T, W>(
+    progress: Progress,
+    manner: Manner,
+    way_on: fn(TaskId) -> String,
+    work: impl FnOnce(Watch) -> W,
+) -> Result<T, commands::Error>
+where
+    W: Future<Output = Result<T, commands::Error>>,
+{
     let (stopper, stop) = Stopper::new();
-    signals::listen(stopper, manner, progress.clone(), way_on)?;
+    let commands = RunningCommands::default();
+    signals::listen(stopper, commands.clone(), manner, progress.clone(), way_on)?;
     let (live, mut passing) = tokio::sync::mpsc::unbounded_channel();
     let mut subscribers = vec![progress.subscriber()];
     if manner.json {
@@ -271,7 +285,7 @@ where
             words.pass(&passing);
         }
     });
-    let worked = work(Watch { subscribers, live, stop }).await;
+    let worked = work(Watch { subscribers, live, stop, commands }).await;
     telling.abort();
     progress.finish();
     worked
@@ -289,7 +303,7 @@ fn named(manner: Manner, opened: &Opened, name: &str, purpose: Purpose) -> Resul
 /// Shows what a run came to, and then clears up after it; the exit status says what was shown.
 fn ended(manner: Manner, opened: &Opened, result: &TaskResult) -> Result<u8, commands::Error> {
     render::result::result(manner, result);
-    signals::listen_while_tidying()?;
+    signals::listen_while_tidying(opened.git().clone())?;
     render::tidy::packed(manner, |begun| tidy::pack(opened, result.task, begun));
     Ok(result.exit)
 }

@@ -22,7 +22,7 @@ use super::{
     error::ErrorObject,
     render::{self, Manner, progress::Progress},
 };
-use crate::{agent::env::Stopper, commands, domain::id::TaskId};
+use crate::{adapters::host::RunningCommands, agent::outside::Stopper, commands, domain::id::TaskId, repo::EndableGit};
 
 /// How long the work may take to stop by itself; the process is gone within 5 s.
 const GRACE: Duration = Duration::from_millis(3900);
@@ -50,6 +50,7 @@ static LISTENING: Mutex<Option<AbortHandle>> = Mutex::new(None);
 /// Listens from now on. `way_on` is what is said of a task that is left in the middle.
 pub(super) fn listen(
     stopper: Stopper,
+    running: RunningCommands,
     manner: Manner,
     progress: Progress,
     way_on: fn(TaskId) -> String,
@@ -65,7 +66,7 @@ pub(super) fn listen(
             () = heard.any() => {}
             () = tokio::time::sleep(GRACE) => {}
         }
-        leave(manner, progress, way_on).await;
+        leave(manner, progress, way_on, running).await;
     });
     replace(listening.abort_handle());
     Ok(())
@@ -73,12 +74,13 @@ pub(super) fn listen(
 
 /// Listens from now on for a person who does not want to wait for the packing after a task: it is ended, and the process
 /// with the status that the task has come to.
-pub(super) fn listen_while_tidying() -> Result<(), commands::Error> {
+pub(super) fn listen_while_tidying(git: EndableGit) -> Result<(), commands::Error> {
     let mut heard = Heard::new()?;
     let listening = tokio::spawn(async move {
         loop {
             heard.any().await;
-            commands::tidy::end();
+            // nothing is lost by it
+            let _ = git.end();
         }
     });
     replace(listening.abort_handle());
@@ -95,12 +97,12 @@ fn replace(listening: AbortHandle) {
 
 /// Listens from now on for a command that may make a commit of the person's: that git is ended, with its hooks, and the
 /// command tells what came of it. Where none runs, the process ends at once, as it may at any time.
-pub(super) fn listen_for_commits(manner: Manner) -> Result<(), commands::Error> {
+pub(super) fn listen_for_commits(manner: Manner, git: EndableGit) -> Result<(), commands::Error> {
     let mut heard = Heard::new()?;
     tokio::spawn(async move {
         loop {
             heard.any().await;
-            if !commands::apply::end_commit() {
+            if !git.end() {
                 let (message, hint) = ("stopped at once", "run it again to go on");
                 if manner.json {
                     let object = ErrorObject::new("stopped", STOPPED, None, message.to_owned(), Some(hint.to_owned()));
@@ -142,7 +144,7 @@ impl Heard {
 }
 
 /// Ends the process in the middle of the work: the log is whole all the same.
-async fn leave(manner: Manner, progress: Progress, way_on: fn(TaskId) -> String) {
+async fn leave(manner: Manner, progress: Progress, way_on: fn(TaskId) -> String, running: RunningCommands) {
     let words = tokio::task::spawn_blocking(move || {
         progress.finish();
         let task = progress.task();
@@ -154,7 +156,7 @@ async fn leave(manner: Manner, progress: Progress, way_on: fn(TaskId) -> String)
         }
         render::say(manner, &format!("stopped at once{}", hint.map_or_else(String::new, |hint| format!("; {hint}"))));
     });
-    let commands = tokio::task::spawn_blocking(commands::run::kill_commands);
+    let commands = tokio::task::spawn_blocking(move || running.kill());
     let _ = tokio::time::timeout(LAST_WORDS, words).await;
     // this waits for nobody, and on a busy machine the look for the processes takes its time: none is left behind
     let _ = commands.await;

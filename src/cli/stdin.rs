@@ -1,7 +1,8 @@
-//! Standard input as a brief: whoever waits for it unawares is told so.
+//! A brief that has to be waited for, on standard input or in a pipe: whoever waits unawares is told so.
 
 use std::{
     io::{self, Read},
+    path::Path,
     sync::mpsc::{self, RecvTimeoutError, Sender},
     thread,
     time::Duration,
@@ -15,32 +16,39 @@ const PATIENCE: Duration = Duration::from_secs(3);
 
 /// Reads the brief from where it is.
 pub(super) fn brief(manner: Manner, origin: &Origin) -> Result<String, Error> {
-    brief::read(origin, Awaited { from: io::stdin(), manner, waiting: None, came: false })
+    let from = match origin {
+        Origin::Argument(_) | Origin::Nothing => return brief::read(origin, io::empty()),
+        Origin::Stdin | Origin::ArgumentAndStdin(_) => "on stdin, to its end (Ctrl-D at a terminal)".to_owned(),
+        Origin::File(path) => format!("in {}, to its end", shown(path)),
+    };
+    let waiting = (!manner.quiet).then(|| wait(manner, format!("waiting for the brief {from}")));
+    brief::read(origin, Awaited { from: io::stdin(), waiting })
 }
 
-/// A reader that tells when nothing comes.
+/// Tells it once what is returned has lived for longer than patience has.
+fn wait(manner: Manner, words: String) -> Sender<()> {
+    let (waiting, come) = mpsc::channel();
+    thread::spawn(move || {
+        if come.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
+            render::say(manner, &words);
+        }
+    });
+    waiting
+}
+
+fn shown(path: &Path) -> String {
+    path.display().to_string().chars().filter(|c| !c.is_control()).collect()
+}
+
+/// A reader that ends the waiting with the first that comes.
 struct Awaited<R> {
     from: R,
-    manner: Manner,
-    /// Dropped when something has come.
     waiting: Option<Sender<()>>,
-    came: bool,
 }
 
 impl<R: Read> Read for Awaited<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if !self.came && !self.manner.quiet {
-            let (waiting, come) = mpsc::channel();
-            self.waiting = Some(waiting);
-            let manner = self.manner;
-            thread::spawn(move || {
-                if come.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
-                    render::say(manner, "waiting for the brief on stdin, to its end (Ctrl-D at a terminal)");
-                }
-            });
-        }
         let read = self.from.read(buffer);
-        self.came = true;
         self.waiting = None;
         read
     }

@@ -4,8 +4,9 @@ use rusqlite::ErrorCode;
 use rustix::io::Errno;
 
 use super::{
-    Error, brief,
-    proxy::BadRole,
+    Error,
+    bad_role::BadRole,
+    brief,
     settings::{self, state_dir, token},
 };
 use crate::{
@@ -53,7 +54,12 @@ pub fn advice(error: &Error) -> Option<String> {
         }
         Error::Cut { task, source, .. } => Some(on_cut(*task, source)),
         Error::Unmade { source, .. } => Some(on_unmade(source)),
-        Error::NoProject { .. } => Some("name the repository with -C, or write one with `nisse init`".to_owned()),
+        Error::NoProject { .. } => {
+            Some("name the repository with -C, or write one with `nisse init`; one below the root is not read".to_owned())
+        }
+        Error::Unwritten { source, .. } if source.kind() == std::io::ErrorKind::IsADirectory => {
+            Some("name a file with --config, not a directory".to_owned())
+        }
         Error::Unwritten { .. } => Some("make its directory writable; your own file can be named with --config".to_owned()),
         Error::Moved { .. } => Some("try again".to_owned()),
         Error::PathNotText { .. } => Some("give it a name in UTF-8".to_owned()),
@@ -63,12 +69,17 @@ pub fn advice(error: &Error) -> Option<String> {
         Error::OtherCheckout { task, checkout, command, .. } => {
             Some(format!("if that one is meant: nisse -C {} {command} {task:#}", quoted(checkout)))
         }
+        Error::RepositoryGone { task, .. } => Some(on_gone(*task)),
         Error::NotHandedBack { task, outcome } => Some(match *outcome {
             "failed" | "capped" | "dropped" => {
                 format!("see what there is: nisse log {task:#} --diff")
             }
             _ => format!("let it end first: nisse resume {task:#}"),
         }),
+        Error::NothingToPutBack { task, left, .. } if !left.is_empty() => {
+            let paths = left.iter().map(|path| quoted(path)).collect::<Vec<_>>().join(" ");
+            Some(format!("see how they differ from before: git diff {} -- {paths}", repo::before_apply_ref(*task)))
+        }
         Error::NothingToPutBack { .. } => {
             Some("what is committed is taken back with git revert or git reset".to_owned())
         }
@@ -76,13 +87,14 @@ pub fn advice(error: &Error) -> Option<String> {
             Some(format!("look at them; the same answer again is about these too: nisse resume {task:#}"))
         }
         Error::NoQuestion { task } => Some(format!("leave the answer out: nisse resume {task:#}")),
-        Error::Signals { .. } | Error::Listen { .. } => None,
+        Error::Signals { .. } | Error::NoThread { .. } | Error::Listen { .. } => None,
         Error::Bug(_) => Some("please report this".to_owned()),
     }
 }
 
 /// A word as a shell takes it.
-pub(super) fn quoted(path: &str) -> String {
+#[must_use]
+pub fn quoted(path: &str) -> String {
     let plain = |one: char| one.is_ascii_alphanumeric() || "/._-+@%:,".contains(one);
     if path.chars().all(plain) { path.to_owned() } else { format!("'{}'", path.replace('\'', r"'\''")) }
 }
@@ -117,8 +129,19 @@ fn on_unmade(error: &agent::Error) -> String {
     format!("{mend}; then delegate it again")
 }
 
+/// A repository that is gone took what was committed along; what is in files and in the log is there.
+fn on_gone(task: TaskId) -> String {
+    format!(
+        "the files are as they are, and `nisse log {task:#}` tells what was done; bring the repository back from a copy, then \
+         nisse resume {task:#}; or end the task: nisse drop {task:#}"
+    )
+}
+
 /// The task is as it was: what is to be mended, how it goes on, and how it ends where that cannot be mended.
 fn on_cut(task: TaskId, error: &agent::Error) -> String {
+    if let agent::Error::Repo(repo::Error::Gone { .. }) = error {
+        return on_gone(task);
+    }
     let mend = match error {
         agent::Error::Log(error) => Some(on_log(error)),
         agent::Error::Repo(error) => on_repo(error),
@@ -157,6 +180,7 @@ fn on_log(error: &log::Error) -> &'static str {
         }
         log::Error::Corrupt { .. } => "see the task's events with sqlite3; other tasks are not concerned",
         log::Error::Held { .. } => "wait until it is done, or stop it",
+        log::Error::CheckoutHeld { .. } => "wait until it is done, or stop it; then run this again",
         log::Error::NoSuchTask { .. } | log::Error::Ambiguous { .. } => "see the ids with `nisse log`",
         log::Error::Illegal(_) => "please report this",
     }
@@ -347,7 +371,8 @@ fn on_repo(error: &repo::Error) -> Option<&'static str> {
         repo::Error::TimedOut { .. } => Some("see whether the disk is slow or another git holds a lock"),
         repo::Error::Foreign { .. } => Some("move it out of the way, or choose another name with --branch"),
         // these say it themselves, or nothing can be said
-        repo::Error::Refused { .. }
+        repo::Error::Gone { .. }
+        | repo::Error::Refused { .. }
         | repo::Error::MergeRefused { .. }
         | repo::Error::Locked { .. }
         | repo::Error::Git { .. }

@@ -7,11 +7,12 @@ use super::{Error, open::Opened, owned::owned};
 use crate::{
     agent::{
         self,
-        apply::{Brought, PutBack, Report, Seen, There},
+        intents::apply::{Brought, PutBack, Report, Seen, There},
     },
     domain::{
-        apply::{Manner, Standing},
+        apply::Standing,
         id::TaskId,
+        intent::Manner,
         outcome::{End, Outcome},
         task::Task,
     },
@@ -85,20 +86,29 @@ pub fn apply(opened: &Opened, id: TaskId, wish: Wish) -> Result<Applied, Error> 
     if let (Wish::Bring(manner), Some(head)) = (wish, &task.head)
         && (task.standing() != Standing::Apart || checkout.holds(head)?)
         && let Some(there) =
-            agent::apply::already(&task, &checkout, manner, opened.clock().civil_ms()).map_err(plainly)?
+            agent::intents::apply::already(&task, &checkout, manner, opened.clock().civil_ms()).map_err(plainly)?
     {
         let notices = there.notices.clone();
-        return told(&task, &checkout, Report { brought: Brought::Already(there), notices });
+        let report = Report { brought: Brought::Already(there), incomplete: false, left: Vec::new(), notices };
+        return told(&task, &checkout, report);
     }
     let mut journal = Journal::resume(log, opened.clock(), id, "apply", Vec::new())?;
+    journal.hold_checkout(checkout.git_dir())?;
     let checkout = owned(checkout, &mut journal)?;
     match wish {
         Wish::Bring(manner) => {
-            let report = agent::apply::apply(&mut journal, &checkout, manner).map_err(plainly)?;
+            let report = agent::intents::apply::apply(&mut journal, &checkout, manner).map_err(plainly)?;
             told(journal.task(), &checkout, report)
         }
-        Wish::PutBack => match agent::apply::put_back(&mut journal, &checkout).map_err(plainly)? {
-            PutBack::Nothing(why) => Err(Error::NothingToPutBack { task: id, why }),
+        Wish::PutBack => match agent::intents::apply::put_back(&mut journal, &checkout).map_err(plainly)? {
+            PutBack::Nothing(why) => Err(Error::NothingToPutBack { task: id, why: why.to_owned(), left: Vec::new() }),
+            PutBack::Left(left) => {
+                let why = format!(
+                    "it was taken back before, and left these, which are neither as they were nor as the task has them: {}",
+                    left.join(", ")
+                );
+                Err(Error::NothingToPutBack { task: id, why, left })
+            }
             PutBack::Done { carried, committed, earlier } => {
                 let exit = if carried.left.is_empty() && committed.is_empty() && earlier.is_empty() { 0 } else { 6 };
                 let mut notices = carried.notices;
@@ -109,18 +119,12 @@ pub fn apply(opened: &Opened, id: TaskId, wish: Wish) -> Result<Applied, Error> 
                         earlier.join(", ")
                     ));
                 }
-                let report = Report { brought: Brought::Files, notices };
+                let report = Report { brought: Brought::Files, incomplete: false, left: Vec::new(), notices };
                 let told = told(journal.task(), &checkout, report)?;
                 Ok(Applied { how: "put_back", files: carried.moved, left: carried.left, committed, exit, ..told })
             }
         },
     }
-}
-
-/// Ends the git that makes a commit of the person's at this moment; false if none does.
-#[must_use]
-pub fn end_commit() -> bool {
-    repo::end_git()
 }
 
 fn told(task: &Task, checkout: &Checkout, report: Report) -> Result<Applied, Error> {
@@ -146,14 +150,14 @@ fn told(task: &Task, checkout: &Checkout, report: Report) -> Result<Applied, Err
         r#type: "apply",
         task: task.id,
         how,
-        exit: 0,
+        exit: if report.incomplete { 6 } else { 0 },
         checkout: checkout.root().display().to_string(),
         branch: here.branch,
         head: here.commit.map(|commit| commit.0),
         commits,
         files: files.into_iter().map(|file| file.path).collect(),
         seen,
-        left: there.map(|there| there.changed).unwrap_or_default(),
+        left: there.map_or(report.left, |there| there.changed),
         committed: Vec::new(),
         notices: [report.notices, locks_in_the_way(checkout)].concat(),
         before: checkout.has_ref(&before)?.then_some(before),

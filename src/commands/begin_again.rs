@@ -2,10 +2,7 @@
 
 use super::advice::quoted;
 use crate::{
-    domain::{
-        caps::{Cap, Money},
-        task::Task,
-    },
+    domain::{caps::Cap, money::Money, task::Task},
     repo,
 };
 
@@ -28,7 +25,7 @@ pub(super) fn command(task: &Task, cap: Cap, worked: bool) -> String {
         Cap::Time => format!("--max-time {}s", caps.time_ms.saturating_mul(2).div_ceil(1000)),
     });
     words.extend(started.checks.iter().map(|check| format!("--check {}", quoted(check))));
-    let brief = started.brief.trim();
+    let brief = started.brief().trim();
     let short = brief.chars().count() <= BRIEF && !brief.contains('\n');
     // for a longer one what stands for it is taken by no shell as a word
     words.push(if short { quoted(brief) } else { "BRIEF (what you asked for)".to_owned() });

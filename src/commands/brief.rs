@@ -9,6 +9,9 @@ use std::{
 /// The most bytes of a brief: what no window holds is a mistake.
 const MOST: u64 = 1 << 20;
 
+/// What some editors put before a text.
+const BYTE_ORDER_MARK: char = '\u{feff}';
+
 /// Where a brief is to be read from.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Origin {
@@ -71,8 +74,10 @@ pub fn read(origin: &Origin, stdin: impl Read) -> Result<String, Error> {
     };
     match String::from_utf8(bytes) {
         Ok(text) if text.contains('\0') => Err(Error::NotText(name)),
-        Ok(text) if text.trim().is_empty() => Err(Error::Empty(name)),
-        Ok(text) => Ok(text.trim().to_owned()),
+        Ok(text) => match text.trim_start_matches(BYTE_ORDER_MARK).trim() {
+            "" => Err(Error::Empty(name)),
+            brief => Ok(brief.to_owned()),
+        },
         Err(_) => Err(Error::NotText(name)),
     }
 }
@@ -92,6 +97,8 @@ mod tests {
         let stdin = |bytes: &[u8]| read(&Origin::Stdin, bytes);
         assert_eq!(stdin(b" do\n it\n\n").unwrap(), "do\n it");
         assert!(matches!(stdin(b" \n"), Err(Error::Empty(_))));
+        assert_eq!(stdin("\u{feff}do it\r\n".as_bytes()).unwrap(), "do it");
+        assert!(matches!(stdin("\u{feff}\n".as_bytes()), Err(Error::Empty(_))));
         let both = |bytes: &[u8]| read(&Origin::ArgumentAndStdin(" do it \n".to_owned()), bytes);
         assert_eq!(both(b"like this\n").unwrap(), "do it\n\nlike this");
         // whoever appends nothing has lost something on the way

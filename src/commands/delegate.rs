@@ -1,6 +1,9 @@
 //! `nisse delegate`: one bounded sub-task, on its own branch, ending in a handback note.
 
-use std::path::{Component, PathBuf};
+use std::{
+    collections::BTreeMap,
+    path::{Component, PathBuf},
+};
 
 use super::{
     Error, leftovers,
@@ -12,8 +15,15 @@ use super::{
     settings::{Fallback, History},
 };
 use crate::{
-    agent::{first_request, roles},
-    domain::{checkout::Isolation, event::TaskStarted, id::TaskId, mask::Mask, model::PinnedModel, role::Role},
+    agent::{first_request, roles, tools},
+    domain::{
+        checkout::Isolation,
+        id::TaskId,
+        mask::Mask,
+        model::PinnedModel,
+        role::{OnSuccess, Role},
+        started::{Assignment, CommandRules, FileLimits, HostName, Models, Sandbox, TaskStarted, Tree, WorkplaceSpec},
+    },
     log::{Journal, Subscriber},
     repo::{self, Checkout},
 };
@@ -46,7 +56,7 @@ pub async fn delegate(opened: &Opened, delegation: &Delegation, mut watch: Watch
     let journal = begin(opened, checkout, delegation, model, checks, &mask, subscribers)?;
     let keep = opened.settings.branch.keep_turns.value;
     let pruned = leftovers::prune(&opened.log()?, checkout, keep, opened.clock().civil_ms());
-    match run(opened, checkout, &proxy, mask, journal, watch).await {
+    match run(opened, checkout, Some(&proxy), mask, journal, watch).await {
         Err(error) => Err(proxy::with_offers(&proxy, error).await),
         Ok(mut done) => {
             // no reason not to work
@@ -96,38 +106,57 @@ pub(super) fn begin(
         }
     };
     let started = TaskStarted {
-        role: Role { fallbacks: settings.delegate.fallback.value == Fallback::Allow, ..roles::delegate() },
+        tree: Tree::root(id),
+        role: Role {
+            fallbacks: settings.delegate.fallback.value == Fallback::Allow,
+            on_success: match settings.branch.history.value {
+                History::Turns => OnSuccess::Keep,
+                History::Squash => OnSuccess::Squash,
+            },
+            ..roles::delegate()
+        },
         wording: opened
             .directory()
             .map_or_else(roles::wording, |directory| roles::wording_from(&mask.apply(&directory))),
-        brief,
-        model,
+        assignment: Assignment::Brief(brief),
+        models: Models { own: model, others: BTreeMap::new() },
         caps,
-        checkout: opened.text_path(checkout.root())?,
-        base,
-        branch,
-        worktree: opened.text_path(&worktree)?,
-        isolation: delegation.isolation,
-        filters: checkout.filters().clone(),
-        copy: settings.copied()?.to_vec(),
-        setup,
+        workplace: WorkplaceSpec {
+            host: HostName::Here,
+            checkout: opened.text_path(checkout.root())?,
+            base,
+            branch,
+            worktree: opened.text_path(&worktree)?,
+            isolation: delegation.isolation,
+            filters: checkout.filters().clone(),
+            copy: settings.copied()?.to_vec(),
+            setup,
+        },
+        commands: CommandRules {
+            time_ms: settings.command_time_ms(),
+            pass_env: settings.commands.pass_env.value.clone(),
+            keep_output: tools::KEEP,
+            sandbox: Sandbox::None,
+        },
+        files: FileLimits { deny: settings.files.denied(), max_untracked: settings.worktree.max_untracked.value },
         checks,
-        command_time_ms: settings.command_time_ms(),
-        deny: settings.files.denied(),
-        max_untracked: settings.worktree.max_untracked.value,
-        pass_env: settings.commands.pass_env.value.clone(),
-        keep_turns: settings.branch.history.value == History::Turns,
     };
-    if started.isolation == Isolation::InPlace {
+    if started.workplace.isolation == Isolation::InPlace {
         opened.for_task(checkout, &started)?.refuse_in_place()?;
     }
-    let TaskStarted { role, wording, model, brief, checks, .. } = &started;
     // as the worktree will be, or nearly
     let workspace = || repo::workspace::describe(checkout.root()).text;
+    let (model, brief) = (started.model(), started.brief());
+    let TaskStarted { role, wording, checks, .. } = &started;
     if let Some(found) = first_request::too_small(role, wording, model, brief, checks, workspace) {
         return Err(Error::Window(found));
     }
-    Ok(Journal::begin(opened.log()?, opened.clock(), id, started, subscribers)?)
+    let mut log = opened.log()?;
+    if started.workplace.isolation == Isolation::InPlace {
+        // before the task is there: it would only rest
+        log.hold_checkout(checkout.git_dir(), id)?;
+    }
+    Ok(Journal::begin(log, opened.clock(), id, started, subscribers)?)
 }
 
 /// A branch name that is not taken.

@@ -18,7 +18,7 @@ use super::{
     Error, advice,
     leftovers::Leftover,
     proxy, secrets,
-    settings::{self, Environment, Flags, Settings, Shown, Source},
+    settings::{self, Environment, Flags, Settings, Shown, Source, token::TOKEN_VARIABLE},
 };
 use crate::{
     domain::upstream::{Reaction, Trouble},
@@ -114,7 +114,8 @@ pub async fn doctor(environment: &Environment, flags: &Flags, directory: &Path, 
     let root = repository(environment, directory, &mut checks);
     let settings = match Settings::load(environment, flags, root.as_deref()) {
         Ok(settings) => {
-            checks.insert(0, Check::good("settings", described(&settings)));
+            checks.insert(0, Check::good("settings", described(&settings, environment)));
+            checks.extend(root.as_deref().and_then(|root| unread(root, directory)));
             checks.extend(settings.unknown_variables.iter().map(|name| {
                 let found = format!("{name} is no setting of nisse's, and is not looked at");
                 Check::new(
@@ -144,8 +145,18 @@ fn exit(checks: &[Check]) -> u8 {
     if any(Verdict::BadConfiguration) { 2 } else { u8::from(any(Verdict::BadEnvironment)) }
 }
 
+/// A settings file that somebody may believe to be read: it stands where the person does, and not at the root.
+fn unread(root: &Path, directory: &Path) -> Option<Check> {
+    let below = directory.canonicalize().ok()?;
+    let between = below.ancestors().take_while(|path| *path != root && path.starts_with(root));
+    let file = between.map(|path| path.join("nisse.toml")).find(|file| file.symlink_metadata().is_ok())?;
+    let found = format!("{} is not read: only the one at the repository's root is", file.display());
+    let advice = format!("move what it sets to {}", root.join("nisse.toml").display());
+    Some(Check::new("settings", Verdict::Warning, found, advice))
+}
+
 /// Which files were read.
-fn described(settings: &Settings) -> String {
+fn described(settings: &Settings, environment: &Environment) -> String {
     let own = match &settings.config_file {
         Some(path) if path.exists() => path.display().to_string(),
         Some(path) => format!("{} (not there)", path.display()),
@@ -156,7 +167,9 @@ fn described(settings: &Settings) -> String {
         Source::Project { path, .. } => Some(path.display().to_string()),
         Source::Default | Source::File { .. } | Source::Env(_) | Source::Flag(_) => None,
     });
-    let variables = shown.iter().filter(|shown| matches!(shown.source, Source::Env(_))).count();
+    // the token is a setting that is not shown
+    let variables = shown.iter().filter(|shown| matches!(shown.source, Source::Env(_))).count()
+        + usize::from(environment.get(TOKEN_VARIABLE).is_some());
     let mut parts = vec![own];
     parts.extend(project);
     if variables > 0 {
@@ -270,11 +283,13 @@ async fn connect(settings: &Settings, environment: &Environment, root: Option<&P
                 | Error::Over { .. }
                 | Error::NoDiff { .. }
                 | Error::OtherCheckout { .. }
+                | Error::RepositoryGone { .. }
                 | Error::NotHandedBack { .. }
                 | Error::NothingToPutBack { .. }
                 | Error::NoQuestion { .. }
                 | Error::ChangedSinceAsked { .. }
                 | Error::Signals { .. }
+                | Error::NoThread { .. }
                 | Error::Listen { .. }
                 | Error::Bug(_) => Verdict::BadConfiguration,
             };

@@ -8,28 +8,30 @@ use super::{
     secrets,
 };
 use crate::{
-    adapters::scripted::Scripted,
-    agent::env::Stopper,
+    adapters::host::RunningCommands,
+    agent::{self, outside::Stopper},
     domain::{
+        checkout::Isolation,
         event::EventKind,
         gate::Answer,
         id::TaskId,
         outcome::{End, Outcome},
-        upstream::Trouble,
+        task::Task,
     },
     log::{Journal, crash},
-    ports::llm,
+    repo::Checkout,
 };
 
 /// Gives the task up. One that was given up already is told again; one that ended otherwise is an error.
 pub async fn drop_task(opened: &Opened, id: TaskId, mut watch: Watch) -> Result<TaskResult, Error> {
     let log = opened.log()?;
     let task = log.task(id)?;
-    let checkout = opened.checkout_of(&task.started)?;
+    let checkout = opened.checkout_of_any(&task.started)?;
     match task.outcome() {
         Some(outcome @ Outcome::Ended { end: End::Dropped, .. }) if task.pending_intents().next().is_none() => {
-            let mask = secrets::mask(&opened.environment, Some(&checkout), None, &task.started.pass_env);
-            return TaskResult::new(&task, &outcome, &checkout, &mask);
+            let mask = secrets::mask(&opened.environment, checkout.as_ref(), None, &task.started.commands.pass_env);
+            let gone = checkout.as_ref().map_or(Ok(true), |checkout| commits_are_gone(&task, checkout))?;
+            return TaskResult::new(&task, &outcome, checkout.as_ref().filter(|_| !gone), &mask);
         }
         Some(outcome @ Outcome::Ended { end: End::Handback | End::Failed | End::Capped(_), .. }) => {
             return Err(Error::Over { task: id, outcome: outcome.word() });
@@ -44,8 +46,30 @@ pub async fn drop_task(opened: &Opened, id: TaskId, mut watch: Watch) -> Result<
         journal.commit()?;
         crash::point("answer.recorded");
     }
-    let mask = secrets::mask(&opened.environment, Some(&checkout), None, &journal.task().started.pass_env);
-    run(opened, &checkout, &nobody(), mask, journal, watch).await
+    let mask = secrets::mask(&opened.environment, checkout.as_ref(), None, &journal.task().started.commands.pass_env);
+    match checkout {
+        Some(checkout) if !commits_are_gone(journal.task(), &checkout)? => {
+            run(opened, &checkout, None, mask, journal, watch).await
+        }
+        checkout => {
+            let why = "its repository is gone, and its commits with it; the files are as they are";
+            let outcome = agent::gone::give_up(&mut journal, why).map_err(|source| Error::Cut {
+                task: id,
+                source: Box::new(source),
+                offered: None,
+            })?;
+            checkout.as_ref().map_or(Ok(()), |checkout| checkout.forget_in_place(id))?;
+            TaskResult::new(journal.task(), &outcome, None, &mask)
+        }
+    }
+}
+
+/// Whether a repository that was made anew holds nothing of a task that works in place: the checkout cannot be given back.
+fn commits_are_gone(task: &Task, checkout: &Checkout) -> Result<bool, Error> {
+    match (&task.ready, task.started.workplace.isolation) {
+        (Some(ready), Isolation::InPlace) => Ok(!checkout.has_commit(&ready.snapshot)?),
+        (Some(_) | None, Isolation::InPlace | Isolation::Worktree) => Ok(false),
+    }
 }
 
 /// Carries out what a task owes whose end is decided: a discard, a clean-up. Nobody watches.
@@ -55,18 +79,14 @@ pub(super) async fn carry_out(opened: &Opened, id: TaskId) -> Result<TaskResult,
     let journal = Journal::resume(log, opened.clock(), id, "clean-up", Vec::new())?;
     let (_stopper, stop) = Stopper::new();
     let (live, _shown) = tokio::sync::mpsc::unbounded_channel();
-    let mask = secrets::mask(&opened.environment, Some(&checkout), None, &journal.task().started.pass_env);
-    run(opened, &checkout, &nobody(), mask, journal, Watch { subscribers: Vec::new(), live, stop }).await
-}
-
-/// A model for work that asks none.
-pub(super) fn nobody() -> Scripted {
-    Scripted::new(|_| {
-        Err(llm::Error {
-            trouble: Trouble::Stopped,
-            message: "nobody is asked here".to_owned(),
-            retry_after: None,
-            usage: None,
-        })
-    })
+    let mask = secrets::mask(&opened.environment, Some(&checkout), None, &journal.task().started.commands.pass_env);
+    run(
+        opened,
+        &checkout,
+        None,
+        mask,
+        journal,
+        Watch { subscribers: Vec::new(), live, stop, commands: RunningCommands::default() },
+    )
+    .await
 }

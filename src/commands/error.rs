@@ -4,7 +4,7 @@
 
 use std::path::PathBuf;
 
-use super::{brief, proxy::BadRole, settings};
+use super::{bad_role::BadRole, brief, settings};
 use crate::{adapters::litellm, agent, agent::first_request::TooSmall, domain::id::TaskId, log, ports::llm, repo};
 
 /// Why a use case could not be carried out.
@@ -145,7 +145,7 @@ pub enum Error {
         source: std::io::Error,
     },
     /// A repository without settings of its own.
-    #[error("there is no nisse.toml in {}", .root.display())]
+    #[error("there is no nisse.toml at the root of the repository, {}", .root.display())]
     NoProject {
         /// The top of the repository.
         root: PathBuf,
@@ -185,6 +185,14 @@ pub enum Error {
         /// The command.
         command: &'static str,
     },
+    /// The repository that a task was begun in is gone.
+    #[error("there is no repository in {checkout} any more: the branch and the commits of task {task:#} went with it")]
+    RepositoryGone {
+        /// Which.
+        task: TaskId,
+        /// Where it was begun.
+        checkout: String,
+    },
     /// Only what was handed back can be applied.
     #[error("task {task:#} was not handed back ({outcome}), so there is nothing to apply")]
     NotHandedBack {
@@ -199,7 +207,9 @@ pub enum Error {
         /// Which.
         task: TaskId,
         /// What was seen.
-        why: &'static str,
+        why: String,
+        /// Paths that were left when it was taken back before.
+        left: Vec<String>,
     },
     /// An answer for a task that asks nothing.
     #[error("task {task:#} does not wait for a decision about its files")]
@@ -218,6 +228,12 @@ pub enum Error {
     /// The system lets us hear no signals.
     #[error("cannot listen for signals: {source}")]
     Signals {
+        /// What it said.
+        source: std::io::Error,
+    },
+    /// The system gives no thread to work on.
+    #[error("cannot start a thread to work on the task: {source}")]
+    NoThread {
         /// What it said.
         source: std::io::Error,
     },

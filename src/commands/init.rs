@@ -20,7 +20,10 @@ use super::{
     open::for_git,
     settings::{Environment, Flags, Settings},
 };
-use crate::{domain::role::RoleName, repo::Checkout};
+use crate::{
+    domain::role::RoleName,
+    repo::{self, Checkout},
+};
 
 /// The person's file, as it is when nothing is known.
 const OWN: &str = include_str!("../../examples/config.toml");
@@ -69,15 +72,20 @@ pub struct File {
 /// Looks at what is there, and asks the proxy for its models, if it is known and they are to be written down.
 ///
 /// # Errors
-/// The environment holds a setting that is wrong.
+/// The environment holds a setting that is wrong, or there is no such directory.
 pub async fn look(environment: &Environment, flags: &Flags, directory: &Path) -> Result<Found, Error> {
     let settings = Settings::load_without_own_file(environment, flags)?;
     let mut found = Found { own: settings.config_file.clone(), ..Found::default() };
     match Checkout::open(directory, &for_git(environment)) {
         Ok(checkout) => found.project = Some(checkout.root().join("nisse.toml")),
+        // who named it by mistake is not served by half of what they wanted
+        Err(error @ repo::Error::NoDirectory { .. }) => return Err(error.into()),
         Err(error) => found.notes.push(format!("no nisse.toml is written: {error}")),
     }
     match &found.own {
+        Some(own) if own.is_dir() => {
+            return Err(Error::Unwritten { path: own.clone(), source: io::ErrorKind::IsADirectory.into() });
+        }
         Some(own) if own.symlink_metadata().is_ok() => return Ok(found),
         Some(_) => {}
         None => {

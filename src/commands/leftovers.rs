@@ -14,7 +14,7 @@ use serde::Serialize;
 
 use super::{Error, open::began_in, owned::names, settings::KeepTurns};
 use crate::{
-    agent::place::spec,
+    agent::workplace::spec,
     domain::{apply::Standing, event::EventKind, id::TaskId, outcome::End, task::Task},
     log::{Log, crash},
     repo::{Checkout, TaskBranch, TaskRef, WorktreeSpec},
@@ -94,7 +94,7 @@ impl<'a> Known<'a> {
             // one whose beginning cannot be read has no branch that could be known
             let Ok(started) = log.started(id) else { continue };
             if began_in(checkout, &started)? {
-                known.branches.insert(started.branch.clone(), id);
+                known.branches.insert(started.workplace.branch.clone(), id);
             }
         }
         Ok(known)
@@ -296,7 +296,14 @@ fn owed(log: &Log, checkout: &Checkout) -> Result<Vec<Leftover>, Error> {
         } else {
             (State::Dead, "its end is not carried out yet".to_owned(), Removal::Owed(id))
         };
-        found.push(Leftover { kind: "task", name: task.started.branch.clone(), task: Some(id), state, why, remove });
+        found.push(Leftover {
+            kind: "task",
+            name: task.started.workplace.branch.clone(),
+            task: Some(id),
+            state,
+            why,
+            remove,
+        });
     }
     Ok(found)
 }

@@ -198,11 +198,11 @@ fn listed(task: &Task, running: bool) -> Listed {
         begun_ms: task.intents.first().map_or(0, |own| own.at_ms),
         outcome: task.outcome().map_or("pending", |outcome| outcome.word()),
         role: task.started.role.name.as_str(),
-        model: task.started.model.alias.clone(),
+        model: task.started.models.own.alias.clone(),
         turns: task.spend.turns,
         tokens: task.spend.usage.total(),
         cost_usd: (!task.spend.cost_unknown).then(|| task.spend.cost.usd()),
-        branch: task.started.branch.clone(),
-        brief: task.started.brief.clone(),
+        branch: task.started.workplace.branch.clone(),
+        brief: task.started.brief().to_owned(),
     }
 }

@@ -2,6 +2,7 @@
 
 mod advice;
 pub mod apply;
+pub mod bad_role;
 mod begin_again;
 pub mod brief;
 pub mod delegate;
@@ -24,5 +25,9 @@ pub mod secrets;
 pub mod settings;
 pub mod tidy;
 pub mod trust;
+pub mod worker;
 
-pub use self::{advice::advice, error::Error};
+pub use self::{
+    advice::{advice, quoted},
+    error::Error,
+};

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     adapters::litellm::{Catalog, Entry},
-    domain::{caps::Money, model::Route, reasoning::Reasoning, role::RoleName},
+    domain::{model::Route, money::Money, reasoning::Reasoning, role::RoleName},
 };
 
 /// The catalog, for a table or for JSON.

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use super::{Error, open::Opened};
 use crate::{
-    domain::{checkout::Isolation, event::TaskStarted, id::TaskId},
+    domain::{checkout::Isolation, id::TaskId, started::TaskStarted},
     log::{self, Access, Log},
     repo::Checkout,
 };
@@ -87,28 +87,38 @@ pub fn task(opened: &Opened, name: &str, purpose: Purpose) -> Result<Named, Erro
     let may = match (purpose, near) {
         (Purpose::Log, _) | (_, Nearness::Here) => true,
         // branch and worktree belong to the repository; files belong to one checkout
-        (Purpose::Resume | Purpose::Drop, Nearness::Repository) => started.isolation != Isolation::InPlace,
+        (Purpose::Resume | Purpose::Drop, Nearness::Repository) => started.workplace.isolation != Isolation::InPlace,
         (Purpose::Apply, Nearness::Repository) | (Purpose::Apply | Purpose::Resume | Purpose::Drop, Nearness::Far) => {
             false
         }
     };
     if may {
-        return Ok(Named { id, elsewhere: Some(started.checkout.clone()) });
+        return Ok(Named { id, elsewhere: Some(started.workplace.checkout.clone()) });
     }
     let path = opened.path();
     let path = crate::repo::real_path(path).unwrap_or_else(|_| path.to_owned());
     let here = here.map_or(path, |here| here.root().to_owned());
-    Err(Error::OtherCheckout { task: id, checkout: started.checkout.clone(), here, command: purpose.word() })
+    Err(Error::OtherCheckout { task: id, checkout: started.workplace.checkout.clone(), here, command: purpose.word() })
 }
 
 fn nearness(opened: &Opened, here: Option<&Checkout>, started: &TaskStarted) -> Result<Nearness, Error> {
-    let Some(here) = here else { return Ok(Nearness::Far) };
+    let Some(here) = here else {
+        let is_its_place = gone_from(opened, started);
+        return Ok(if is_its_place { Nearness::Here } else { Nearness::Far });
+    };
     if opened.is_here(started)? {
         return Ok(Nearness::Here);
     }
-    Ok(match opened.checkout_at(Path::new(&started.checkout)) {
+    Ok(match opened.checkout_at(Path::new(&started.workplace.checkout)) {
         Ok(other) if other.common_dir() == here.common_dir() => Nearness::Repository,
         // gone, or no repository any more: not this one, as far as can be seen
         Ok(_) | Err(_) => Nearness::Far,
     })
+}
+
+/// Whether the command stands where a task was begun, and there is no repository any more.
+fn gone_from(opened: &Opened, started: &TaskStarted) -> bool {
+    let place = Path::new(&started.workplace.checkout);
+    let standing = crate::repo::real_path(opened.path());
+    standing.is_ok_and(|standing| standing.starts_with(place)) && !place.join(".git/objects").exists()
 }

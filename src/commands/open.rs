@@ -1,8 +1,8 @@
 //! A command's surroundings. Everything is opened when it is first needed, and nothing before.
 
 use std::{
-    cell::Cell,
     path::{Path, PathBuf},
+    sync::{Mutex, PoisonError},
 };
 
 use uuid::Uuid;
@@ -12,10 +12,10 @@ use super::{
     settings::{self, Environment, Flags, Settings, state_dir},
 };
 use crate::{
-    domain::{event::TaskStarted, id::TaskId},
+    domain::{id::TaskId, started::TaskStarted},
     log::{Access, Log},
     ports::clock::Clock,
-    repo::{self, Checkout, NeverStaged},
+    repo::{self, Checkout, EndableGit, NeverStaged},
 };
 
 /// A command's surroundings: its settings, its environment, and the checkout if there is one.
@@ -27,7 +27,8 @@ pub struct Opened {
     path: PathBuf,
     checkout: Option<Checkout>,
     clock: Clock,
-    next_id: Cell<Option<u64>>,
+    git: EndableGit,
+    next_id: Mutex<Option<u64>>,
 }
 
 impl Opened {
@@ -54,14 +55,22 @@ impl Opened {
     }
 
     fn with(environment: Environment, settings: Settings, path: &Path, checkout: Option<Checkout>) -> Self {
+        let git = EndableGit::default();
         Self {
-            next_id: Cell::new(settings.pins.first_id),
+            next_id: Mutex::new(settings.pins.first_id),
             clock: settings.pins.clock(),
             settings,
             environment,
             path: path.to_owned(),
-            checkout,
+            checkout: checkout.map(|checkout| checkout.endable_by(&git)),
+            git,
         }
+    }
+
+    /// The git of this command that may be ended, when it runs.
+    #[must_use]
+    pub fn git(&self) -> &EndableGit {
+        &self.git
     }
 
     /// The checkout, or why there is none.
@@ -86,7 +95,7 @@ impl Opened {
 
     /// The checkout that a task was begun in.
     pub fn checkout_at(&self, path: &Path) -> Result<Checkout, Error> {
-        Ok(Checkout::open(path, &for_git(&self.environment))?)
+        Ok(Checkout::open(path, &for_git(&self.environment))?.endable_by(&self.git))
     }
 
     /// Whether a task began in the checkout that a command stands in.
@@ -98,14 +107,22 @@ impl Opened {
     pub fn checkout_of(&self, started: &TaskStarted) -> Result<Checkout, Error> {
         match &self.checkout {
             Some(here) if self.is_here(started)? => Ok(here.clone()),
-            Some(_) | None => self.checkout_at(Path::new(&started.checkout)),
+            Some(_) | None => self.checkout_at(Path::new(&started.workplace.checkout)),
         }
     }
 
     /// The checkout as a task sees it: with the content filters of its beginning, and without what no branch is to hold.
     pub fn for_task(&self, checkout: &Checkout, started: &TaskStarted) -> Result<Checkout, Error> {
-        let rules = NeverStaged::new(&started.deny, self.state_dir(), started.base.commit.as_ref())?;
-        Ok(checkout.clone().with_filters(&started.filters).never_staging(rules))
+        let rules = NeverStaged::new(&started.files.deny, self.state_dir(), started.workplace.base.commit.as_ref())?;
+        Ok(checkout.clone().with_filters(&started.workplace.filters).never_staging(rules))
+    }
+
+    /// The same, where its repository may be gone: none then.
+    pub fn checkout_of_any(&self, started: &TaskStarted) -> Result<Option<Checkout>, Error> {
+        match self.checkout_of(started) {
+            Err(Error::Repo(repo::Error::NotARepository { .. })) => Ok(None),
+            found => found.map(Some),
+        }
     }
 
     /// The state directory.
@@ -135,8 +152,9 @@ impl Opened {
     /// An id for a new task; counted up from the pinned one in tests.
     #[must_use]
     pub fn new_task_id(&self) -> TaskId {
-        let Some(number) = self.next_id.get() else { return TaskId(Uuid::now_v7()) };
-        self.next_id.set(Some(number + 1));
+        let mut next = self.next_id.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(number) = *next else { return TaskId(Uuid::now_v7()) };
+        *next = Some(number + 1);
         // the version and variant of a UUID 7, the rest zero
         TaskId(Uuid::from_u128(0x7000 << 64 | 0x8000 << 48 | u128::from(number)))
     }
@@ -150,9 +168,9 @@ impl Opened {
 /// Whether a task began in this checkout, which may have been moved since. Where an older nisse began it the repository
 /// bears no mark, but holds its branch.
 pub fn began_in(checkout: &Checkout, started: &TaskStarted) -> Result<bool, Error> {
-    let place = Path::new(&started.checkout);
+    let place = Path::new(&started.workplace.checkout);
     let gone = || checkout.copy_of() != Some(place) && !place.join(".git").exists();
-    Ok(checkout.is_or_was_at(place) || gone() && checkout.branch_exists(&started.branch)?)
+    Ok(checkout.is_or_was_at(place) || gone() && checkout.branch_exists(&started.workplace.branch)?)
 }
 
 /// What git needs of the environment.

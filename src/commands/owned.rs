@@ -2,10 +2,11 @@
 
 use super::Error;
 use crate::{
-    agent::place,
+    agent::workplace,
     domain::{
-        event::{EventKind, TaskStarted},
+        event::EventKind,
         id::{CommitId, TaskId},
+        started::TaskStarted,
     },
     log::Journal,
     repo::{Checkout, WorktreeSpec},
@@ -15,7 +16,7 @@ use crate::{
 /// locked is free again, which the log says.
 pub(super) fn owned(checkout: Checkout, journal: &mut Journal) -> Result<Checkout, Error> {
     let task = journal.task();
-    let checkout = checkout.holding(task.id, journal.lock());
+    let checkout = checkout.holding(task.id, journal.locks());
     let locks = checkout.remove_own_locks(&names(task.id, &task.started))?;
     if !locks.is_empty() {
         journal.push(EventKind::LocksRemoved { locks })?;
@@ -26,5 +27,5 @@ pub(super) fn owned(checkout: Checkout, journal: &mut Journal) -> Result<Checkou
 
 /// The names under which things of a task's stand in its repository; where it begins is not asked for.
 pub(super) fn names(task: TaskId, started: &TaskStarted) -> WorktreeSpec {
-    place::names(task, started, &CommitId(String::new()))
+    workplace::names(task, started, &CommitId(String::new()))
 }

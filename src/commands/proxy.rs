@@ -1,9 +1,10 @@
 //! The proxy as the settings name it, and the models of the roles.
 
-use std::{fmt, time::Duration};
+use std::time::Duration;
 
 use super::{
     Error,
+    bad_role::BadRole,
     settings::{Declared, Environment, Settings, Sourced},
 };
 use crate::{
@@ -115,40 +116,6 @@ pub fn unusable(catalog: &Catalog, settings: &Settings, bad: BadRole) -> Error {
             Error::Catalog { address, source: outage.clone() }
         }
         _ => Error::Roles(vec![bad]),
-    }
-}
-
-/// A role without a usable model.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum BadRole {
-    /// Nobody named a model for it.
-    Unset(RoleName),
-    /// The one that was named cannot be used.
-    Unusable {
-        /// The role.
-        role: RoleName,
-        /// What was named, and where.
-        alias: Sourced<String>,
-        /// Why it cannot be used.
-        trouble: PinError,
-    },
-}
-
-impl fmt::Display for BadRole {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Unset(role) => write!(f, "no model is set for the role {role}"),
-            Self::Unusable { role, alias, trouble } => {
-                write!(f, "role {role} (from {}): ", alias.source)?;
-                match trouble {
-                    PinError::Unknown { alias, instead } => {
-                        write!(f, "the proxy offers no model {alias:?} to this key; {instead}")
-                    }
-                    PinError::NoWindow { alias } => write!(f, "nobody says how large the window of {alias:?} is"),
-                    PinError::NoProvider { alias } => write!(f, "nobody says which provider {alias:?} has"),
-                }
-            }
-        }
     }
 }
 

@@ -8,12 +8,13 @@ use serde::Serialize;
 use super::begin_again;
 use crate::{
     domain::{
-        checkout::Base,
+        checkout::{Base, Isolation},
         id::TaskId,
         intent::{IntentKind, Status},
         mask::Mask,
         model::Route,
         outcome::{End, Handback, Outcome},
+        repository::RepositoryChange,
         task::Task,
     },
     repo::{self, Checkout, Diff},
@@ -135,23 +136,25 @@ pub struct Check {
 }
 
 impl TaskResult {
-    /// The result of a task; what the mask knows is looked for in its files.
-    pub fn new(task: &Task, outcome: &Outcome, checkout: &Checkout, mask: &Mask) -> Result<Self, super::Error> {
+    /// The result of a task; what the mask knows is looked for in its files. Without a checkout, where that is gone.
+    pub fn new(task: &Task, outcome: &Outcome, checkout: Option<&Checkout>, mask: &Mask) -> Result<Self, super::Error> {
         let started = &task.started;
         let ready = task.ready.as_ref();
-        let diff = match (ready, &task.head) {
-            (Some(ready), Some(head)) if ready.snapshot != *head => there(checkout.diff(&ready.snapshot, head))?,
+        let diff = match (ready, &task.head, checkout) {
+            (Some(ready), Some(head), Some(checkout)) if ready.snapshot != *head => {
+                there(checkout.diff(&ready.snapshot, head))?
+            }
             _ => None,
         };
         let secret = diff.as_ref().map(|diff| diff.files_that_add(mask)).unwrap_or_default();
         let discard = discard_status(task);
-        let stands = ready.is_some() && discard != Some(Status::Settled);
+        let stands = ready.is_some() && checkout.is_some() && discard != Some(Status::Settled);
         let worked = diff.as_ref().is_some_and(|diff| !diff.files.is_empty()) && discard == Some(Status::Settled);
         let begin_again = match outcome {
             Outcome::Ended { end: End::Capped(cap), .. } => Some(begin_again::command(task, *cap, worked)),
             Outcome::Ended { .. } | Outcome::Paused { .. } => None,
         };
-        let Base { commit, branch, .. } = &started.base;
+        let Base { commit, branch, .. } = &started.workplace.base;
         let usage = task.spend.usage;
         Ok(Self {
             v: 1,
@@ -160,22 +163,24 @@ impl TaskResult {
             outcome: outcome.word(),
             cause: outcome.cause().to_owned(),
             exit: outcome.exit_code(),
-            handback: task.handback.clone(),
-            branch: stands.then(|| started.branch.clone()),
+            handback: task.note.as_ref().map(|note| note.handback().clone()),
+            branch: stands.then(|| started.workplace.branch.clone()),
             discarded_ref: (discard == Some(Status::Settled))
                 .then(|| repo::discarded_ref(task.id))
-                .filter(|name| checkout.has_ref(name).unwrap_or(true)),
+                .filter(|name| checkout.is_some_and(|checkout| checkout.has_ref(name).unwrap_or(true))),
             base: commit.as_ref().map(|commit| commit.0.clone()),
             base_branch: branch.clone(),
             snapshot: ready.map(|ready| ready.snapshot.0.clone()),
             dirty: ready.is_some_and(|ready| ready.dirty),
-            unfinished_files: match ready.filter(|ready| ready.dirty) {
-                Some(ready) => there(checkout.files_between(commit.as_ref(), &ready.snapshot))?.unwrap_or(0),
-                None => 0,
+            unfinished_files: match (ready.filter(|ready| ready.dirty), checkout) {
+                (Some(ready), Some(checkout)) => {
+                    there(checkout.files_between(commit.as_ref(), &ready.snapshot))?.unwrap_or(0)
+                }
+                (Some(_) | None, Some(_) | None) => 0,
             },
             head: task.head.as_ref().map(|head| head.0.clone()),
-            worktree: (stands && task.gave_back().is_none() && Path::new(&started.worktree).exists())
-                .then(|| started.worktree.clone()),
+            worktree: (stands && task.gave_back().is_none() && Path::new(&started.workplace.worktree).exists())
+                .then(|| started.workplace.worktree.clone()),
             artifacts: diff.iter().flat_map(Diff::paths).map(str::to_owned).collect(),
             diffstat: diff.map(|diff| DiffStat {
                 files: diff.files.len(),
@@ -192,15 +197,19 @@ impl TaskResult {
             cost_usd: (!task.spend.cost_unknown).then(|| task.spend.cost.usd()),
             duration_s: Duration::from_millis(task.spent_ms).as_secs_f64(),
             model: Model {
-                alias: started.model.alias.clone(),
-                backing: started.model.backing.clone(),
-                provider: started.model.provider.clone(),
+                alias: started.models.own.alias.clone(),
+                backing: started.models.own.backing.clone(),
+                provider: started.models.own.provider.clone(),
                 answered_by: task.last_turn().and_then(|turn| Some(turn.reply.answered_by.as_ref()?.backing.clone())),
             },
             check: checks(task).into_iter().rfind(|check| check.ran),
             checks: checks(task),
             answers: if task.asks_about_files() { vec!["rollback", "keep", "drop"] } else { Vec::new() },
-            notices: with_found([holding_secrets(&secret), notices(task, outcome, discard)].concat(), task, checkout),
+            notices: with_found(
+                [holding_secrets(&secret), notices(task, outcome, discard), commits_taken_in(task, checkout)].concat(),
+                task,
+                checkout,
+            ),
             begin_again,
         })
     }
@@ -257,10 +266,32 @@ fn there<T>(asked: Result<T, repo::Error>) -> Result<Option<T>, repo::Error> {
     }
 }
 
+/// Commits that were found in the checkout of a task that works in place, and taken in: nobody can tell a command's from its
+/// person's.
+fn commits_taken_in(task: &Task, checkout: Option<&Checkout>) -> Vec<String> {
+    let (Some(checkout), Some(ready), Isolation::InPlace) = (checkout, &task.ready, task.started.workplace.isolation)
+    else {
+        return Vec::new();
+    };
+    let told = |change: &RepositoryChange| {
+        let kept = change.kept().filter(|_| change.is_of_branch())?;
+        let others: Vec<_> = std::iter::once(&ready.snapshot).chain(&task.head).collect();
+        // one that is gone by now is named all the same
+        let commits = checkout.commits_beyond(kept, &others).ok().filter(|commits| !commits.is_empty())?;
+        Some(format!(
+            "committed in the checkout while a command ran, so that their files count as the task's: {}; those that are yours \
+             come back by `git cherry-pick` of their ids",
+            commits.join(", ")
+        ))
+    };
+    task.changes.iter().filter_map(told).collect()
+}
+
 /// And where it is kept what was found beside the task's own work, so far as nothing has named it.
-fn with_found(mut notices: Vec<String>, task: &Task, checkout: &Checkout) -> Vec<String> {
+fn with_found(mut notices: Vec<String>, task: &Task, checkout: Option<&Checkout>) -> Vec<String> {
     let place = format!("refs/nisse/found/{}/", task.id);
-    let found = checkout.task_refs().unwrap_or_default().into_iter().map(|one| one.name);
+    let found =
+        checkout.and_then(|checkout| checkout.task_refs().ok()).unwrap_or_default().into_iter().map(|one| one.name);
     let unnamed: Vec<String> = found
         .filter(|name| name.starts_with(&place) && !name.ends_with("/asked"))
         .filter(|name| !notices.iter().any(|notice| notice.contains(name.as_str())))
@@ -276,7 +307,7 @@ fn notices(task: &Task, outcome: &Outcome, discard: Option<Status>) -> Vec<Strin
     if discard == Some(Status::Pending) {
         notices.push(format!(
             "the branch {} could not be discarded; `nisse resume {:#}` tries again",
-            task.started.branch, task.id
+            task.started.workplace.branch, task.id
         ));
     }
     if matches!(outcome, Outcome::Ended { end: End::Handback, .. })
@@ -284,13 +315,13 @@ fn notices(task: &Task, outcome: &Outcome, discard: Option<Status>) -> Vec<Strin
     {
         notices.push(format!(
             "the worktree {} could not be removed; `nisse resume {:#}` tries again",
-            task.started.worktree, task.id
+            task.started.workplace.worktree, task.id
         ));
     }
     if matches!(outcome, Outcome::Paused { .. }) && task.switched().is_some() && task.gave_back().is_none() {
         notices.push(format!(
             "the checkout is on the task's branch {} until the task ends; `nisse resume {:#}` goes on",
-            task.started.branch, task.id
+            task.started.workplace.branch, task.id
         ));
     }
     if task.gave_back().is_some() {
@@ -314,7 +345,7 @@ fn replies(number: usize) -> String {
 
 /// Where it was not, or not always, the model that the task was begun with.
 fn who_answered(task: &Task) -> Vec<String> {
-    let asked = &task.started.model;
+    let asked = &task.started.models.own;
     let (mut instead, mut own) = (Vec::<String>::new(), Vec::<&str>::new());
     for who in task.turns.iter().filter_map(|turn| turn.reply.answered_by.as_ref()) {
         let told = format!("{} ({})", who.alias, who.backing);

@@ -1,5 +1,10 @@
 //! `nisse resume`: entering the loop again.
 
+use std::path::Path;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
 use super::{
     Error,
     log::{self, TaskDiff},
@@ -12,7 +17,7 @@ use super::{
 };
 use crate::{
     agent,
-    domain::{command_line, event::EventKind, gate::Answer, id::TaskId, intent::IntentKind, phase::Phase, task::Task},
+    domain::{command_line, event::EventKind, gate::Answer, id::TaskId, intent::IntentKind, task::Phase, task::Task},
     log::{Access, Journal, Log, crash},
 };
 
@@ -48,6 +53,31 @@ pub fn choose(opened: &Opened) -> Result<Choice, Error> {
     })
 }
 
+/// The one line of `nisse resume --json` where nothing is pending.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+pub struct Nothing {
+    /// Version of this object's form.
+    #[schemars(extend("const" = 1))]
+    v: u32,
+    /// `nothing_pending`.
+    #[schemars(extend("const" = "nothing_pending"))]
+    r#type: &'static str,
+    /// The process's exit status.
+    #[schemars(extend("const" = 0))]
+    exit: u8,
+    /// The checkout that this one is a copy of, if it is known to be: tasks that began before the copy belong there.
+    pub copy_of: Option<String>,
+}
+
+impl Nothing {
+    /// Nothing is pending in a checkout, which may be a copy of another.
+    #[must_use]
+    pub fn new(copy_of: Option<&Path>) -> Self {
+        let copy_of = copy_of.map(|first| first.display().to_string());
+        Self { v: 1, r#type: "nothing_pending", exit: 0, copy_of }
+    }
+}
+
 /// What there is to resume.
 pub enum Choice {
     /// Nothing is pending.
@@ -66,7 +96,12 @@ pub fn notice(opened: &Opened, id: TaskId) -> Result<Option<Notice>, Error> {
         return Ok(None);
     }
     let found = standing(&task);
-    Ok(Some(Notice { task: id, branch: task.started.branch.clone(), brief: task.started.brief.clone(), found }))
+    Ok(Some(Notice {
+        task: id,
+        branch: task.started.workplace.branch.clone(),
+        brief: task.started.brief().to_owned(),
+        found,
+    }))
 }
 
 /// What is told of a task before it goes on.
@@ -130,20 +165,22 @@ pub async fn resume(
     }
     let log = opened.log()?;
     let task = log.task(id)?;
-    let checkout = opened.checkout_of(&task.started)?;
+    let Some(checkout) = opened.checkout_of_any(&task.started)? else {
+        return Err(Error::RepositoryGone { task: id, checkout: task.started.workplace.checkout.clone() });
+    };
     if answer.is_some() && (!task.asks_about_files() || task.given_up()) {
         return Err(Error::NoQuestion { task: id });
     }
     if let Some(outcome) = task.outcome().filter(|_| !is_pending(&task)) {
-        let mask = secrets::mask(&opened.environment, Some(&checkout), None, &task.started.pass_env);
-        return TaskResult::new(&task, &outcome, &checkout, &mask);
+        let mask = secrets::mask(&opened.environment, Some(&checkout), None, &task.started.commands.pass_env);
+        return TaskResult::new(&task, &outcome, Some(&checkout), &mask);
     }
     let proxy = proxy::connect(&opened.settings, &opened.environment)?;
     let subscribers = std::mem::take(&mut watch.subscribers);
     let mut journal = Journal::resume(log, opened.clock(), id, "resumed", subscribers)?;
     if let Some(answer) = answer {
         let known = owned(opened.for_task(&checkout, &journal.task().started)?, &mut journal)?;
-        let paths = agent::answered::changed_since_asked(journal.task(), &known).map_err(|source| Error::Cut {
+        let paths = agent::decisions::changed_since_asked(journal.task(), &known).map_err(|source| Error::Cut {
             task: id,
             source: Box::new(source),
             offered: None,
@@ -156,9 +193,9 @@ pub async fn resume(
         journal.commit()?;
         crash::point("answer.recorded");
     }
-    let passed = &journal.task().started.pass_env;
+    let passed = &journal.task().started.commands.pass_env;
     let mask = secrets::mask(&opened.environment, Some(&checkout), Some(proxy.token()), passed);
-    match run(opened, &checkout, &proxy, mask, journal, watch).await {
+    match run(opened, &checkout, Some(&proxy), mask, journal, watch).await {
         Err(error) => Err(proxy::with_offers(&proxy, error).await),
         done => done,
     }
@@ -170,7 +207,7 @@ pub fn found(opened: &Opened, id: TaskId) -> Result<Option<TaskDiff>, Error> {
     let mut journal = Journal::resume(opened.log()?, opened.clock(), id, "looked at", Vec::new())?;
     let checkout = opened.checkout_of(&journal.task().started)?;
     let checkout = owned(opened.for_task(&checkout, &journal.task().started)?, &mut journal)?;
-    let beyond = agent::answered::beyond(journal.task(), &checkout, opened.clock().civil_ms());
+    let beyond = agent::decisions::beyond(journal.task(), &checkout, opened.clock().civil_ms());
     let Some((from, to)) = beyond.map_err(|source| Error::Cut { task: id, source: Box::new(source), offered: None })?
     else {
         return Ok(None);

@@ -4,14 +4,14 @@ use std::path::Path;
 
 use super::{Error, open::Opened, owned::owned, result::TaskResult};
 use crate::{
-    adapters::host::{self, Local},
+    adapters::host::{Local, RunningCommands},
     agent::{
         self,
-        context::View,
-        env::{Env, Live, Stop},
+        outside::{Live, Outside, Stop},
         turn,
+        workplace::Workplace,
     },
-    domain::{checkout::Isolation, mask::Mask},
+    domain::{checkout::Isolation, intent::IntentKind, mask::Mask, task::Task},
     log::{Journal, Subscriber},
     ports::llm::Llm,
     repo::Checkout,
@@ -25,22 +25,38 @@ pub struct Watch {
     pub live: Live,
     /// The person's wish to stop.
     pub stop: Stop,
+    /// The commands that run, for an end at once.
+    pub commands: RunningCommands,
 }
 
-/// Kills what the model's commands run, for a process that ends in the middle of its work.
-pub fn kill_commands() {
-    host::kill_all();
+/// Whether going on with a task changes the checkout itself.
+fn works_in_checkout(task: &Task) -> bool {
+    let brings = |kind: &IntentKind| match kind {
+        IntentKind::Apply { .. } | IntentKind::Land(_) | IntentKind::PutBack { .. } => true,
+        IntentKind::Task
+        | IntentKind::FileEdit { .. }
+        | IntentKind::Command { .. }
+        | IntentKind::Check { .. }
+        | IntentKind::Squash { .. }
+        | IntentKind::Discard { .. }
+        | IntentKind::CleanUp
+        | IntentKind::CheckoutSwitch { .. } => false,
+    };
+    task.started.workplace.isolation == Isolation::InPlace || task.pending_intents().any(|intent| brings(&intent.kind))
 }
 
-/// Works the task until it ends or rests, and says what it came to.
+/// Works the task until it ends or rests, and says what it came to. Whoever only ends a task needs no model.
 pub async fn run(
     opened: &Opened,
     checkout: &Checkout,
-    llm: &dyn Llm,
+    llm: Option<&dyn Llm>,
     mask: Mask,
     mut journal: Journal,
     watch: Watch,
 ) -> Result<TaskResult, Error> {
+    if works_in_checkout(journal.task()) {
+        journal.hold_checkout(checkout.git_dir())?;
+    }
     checkout.leave_mark().map_err(|error| Error::Cut {
         task: journal.task().id,
         source: Box::new(error.into()),
@@ -48,27 +64,21 @@ pub async fn run(
     })?;
     let checkout = &owned(opened.for_task(checkout, &journal.task().started)?, &mut journal)?;
     let started = &journal.task().started;
-    let root = match started.isolation {
-        Isolation::Worktree => Path::new(&started.worktree),
+    let root = match started.workplace.isolation {
+        Isolation::Worktree => Path::new(&started.workplace.worktree),
         // wherever it was when the task began
         Isolation::InPlace => checkout.root(),
     };
-    let host = Local::new(root, opened.environment.variables()).beside(checkout.same_second()).masking(&mask);
-    let mut env = Env {
-        llm,
-        host: &host,
-        checkout,
-        worktree: None,
-        found: None,
-        view: View::default(),
-        mask,
-        stop: watch.stop,
-        live: watch.live,
-    };
+    let host = Local::new(root, opened.environment.variables())
+        .beside(checkout.same_second())
+        .masking(&mask)
+        .counting(&watch.commands);
+    let outside = Outside { llm, mask, stop: watch.stop, live: watch.live };
+    let mut place = Workplace::new(&host, checkout);
     let task = journal.task().id;
-    let outcome = turn::run(&mut journal, &mut env).await.map_err(|source| match source {
+    let outcome = turn::run(&mut journal, &mut place, &outside).await.map_err(|source| match source {
         source @ agent::Error::Unmade { .. } => Error::Unmade { task, source: Box::new(source) },
         source => Error::Cut { task, source: Box::new(source), offered: None },
     })?;
-    TaskResult::new(journal.task(), &outcome, checkout, &env.mask)
+    TaskResult::new(journal.task(), &outcome, Some(checkout), &outside.mask)
 }

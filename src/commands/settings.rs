@@ -45,10 +45,7 @@ pub use self::{
     trust::ProjectFile,
 };
 use crate::{
-    domain::{
-        caps::{Caps, Money},
-        role::RoleName,
-    },
+    domain::{caps::Caps, money::Money, role::RoleName},
     ports::clock::Clock,
 };
 

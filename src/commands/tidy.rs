@@ -4,7 +4,7 @@ use super::{Error, open::Opened};
 use crate::{
     domain::id::TaskId,
     log::{Access, Log},
-    repo::{self, Packed},
+    repo::Packed,
 };
 
 /// Packs what an ended task left, if it is worth while; `begun` is told how many bytes that are. Whatever comes of it, the
@@ -17,14 +17,10 @@ pub fn pack(opened: &Opened, id: TaskId, begun: &dyn Fn(u64)) -> Result<Option<P
     }
     let started = &task.started;
     let checkout = opened.checkout_of(started)?;
-    let Some(loose) = checkout.worth_packing(id, &started.branch, started.base.commit.as_ref())? else {
+    let Some(loose) = checkout.worth_packing(id, &started.workplace.branch, started.workplace.base.commit.as_ref())?
+    else {
         return Ok(None);
     };
     begun(loose.bytes);
     Ok(Some(checkout.pack(&loose)?))
-}
-
-/// Ends a packing that is under way: nothing is lost by it.
-pub fn end() {
-    let _ = repo::end_git();
 }

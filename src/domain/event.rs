@@ -4,19 +4,17 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    caps::{Cap, Caps},
-    checkout::{Base, Isolation},
-    filters::Filters,
+    caps::Cap,
     gate,
     id::{CallId, CommitId, Hash, IntentId, TaskId},
     intent::IntentKind,
     message::Reply,
-    model::{PinnedModel, Route, Usage},
-    outcome::{End, Handback, Pause},
+    model::{Route, Usage},
+    note::Note,
+    outcome::{End, Pause},
     repository::RepositoryChange,
-    role::Role,
+    started::TaskStarted,
     upstream::Trouble,
-    wording::Wording,
 };
 
 /// An event with its place in its task's log.
@@ -147,7 +145,7 @@ pub enum EventKind {
         /// The ending call.
         call: CallId,
         /// The note.
-        handback: Handback,
+        note: Note,
     },
     /// A check command ran.
     CheckRan {
@@ -201,7 +199,7 @@ pub enum EventKind {
         /// The directory below which they are, an absolute path.
         place: String,
     },
-    /// Lock files of git's that killed processes of the task had left were removed before anything else was done.
+    /// Lock files of git's that processes of the task had left were removed.
     LocksRemoved {
         /// Their paths.
         locks: Vec<String>,
@@ -232,47 +230,41 @@ pub enum EventKind {
     },
 }
 
-/// The content of a task's first event.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
-pub struct TaskStarted {
-    /// The role, as a value.
-    pub role: Role,
-    /// The words that its requests are rendered with.
-    pub wording: Wording,
-    /// What is to be done.
-    pub brief: String,
-    /// The model, pinned.
-    pub model: PinnedModel,
-    /// The caps.
-    pub caps: Caps,
-    /// The caller's checkout, an absolute path.
-    pub checkout: String,
-    /// Where it starts from.
-    pub base: Base,
-    /// The task's branch.
-    pub branch: String,
-    /// The task's worktree, an absolute path.
-    pub worktree: String,
-    /// How it stands apart from the checkout.
-    pub isolation: Isolation,
-    /// The content filters that were configured; no other runs.
-    pub filters: Filters,
-    /// Globs of ignored files that are copied into the worktree.
-    pub copy: Vec<String>,
-    /// A command that makes the worktree fit for work.
-    pub setup: Option<String>,
-    /// Command lines that must all exit 0 for success.
-    pub checks: Vec<String>,
-    /// A command's time limit, in milliseconds.
-    pub command_time_ms: u64,
-    /// Globs of paths that no file tool touches.
-    pub deny: Vec<String>,
-    /// Untracked files over this many bytes are not carried over.
-    pub max_untracked: u64,
-    /// Further environment variables that commands see.
-    pub pass_env: Vec<String>,
-    /// The branch keeps its commit per call instead of one commit.
-    pub keep_turns: bool,
+impl EventKind {
+    /// Its name, as it is stored.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::TaskStarted(_) => "task_started",
+            Self::SpanStarted { .. } => "span_started",
+            Self::SetupRan { .. } => "setup_ran",
+            Self::WorktreeReady { .. } => "worktree_ready",
+            Self::RequestSent { .. } => "request_sent",
+            Self::RequestEnded { .. } => "request_ended",
+            Self::RequestWithheld { .. } => "request_withheld",
+            Self::ContextEvicted { .. } => "context_evicted",
+            Self::ReplyReceived { .. } => "reply_received",
+            Self::Nudged { .. } => "nudged",
+            Self::IntentOpened { .. } => "intent_opened",
+            Self::IntentSettled { .. } => "intent_settled",
+            Self::IntentAbandoned { .. } => "intent_abandoned",
+            Self::ToolResult(_) => "tool_result",
+            Self::EndingAccepted { .. } => "ending_accepted",
+            Self::CheckRan { .. } => "check_ran",
+            Self::TurnEnded { .. } => "turn_ended",
+            Self::Recovered { .. } => "recovered",
+            Self::FilesChanged { .. } => "files_changed",
+            Self::WorktreeRepaired { .. } => "worktree_repaired",
+            Self::RepositoryChanged { .. } => "repository_changed",
+            Self::UncommittableMade { .. } => "uncommittable_made",
+            Self::KeptAside { .. } => "kept_aside",
+            Self::LocksRemoved { .. } => "locks_removed",
+            Self::GateAnswered { .. } => "gate_answered",
+            Self::TaskPaused { .. } => "task_paused",
+            Self::LeftOut { .. } => "left_out",
+            Self::TaskEnded { .. } => "task_ended",
+        }
+    }
 }
 
 /// How a call went.

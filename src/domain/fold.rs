@@ -1,6 +1,6 @@
 //! The only fold: events in, state out.
 //!
-//! [`Task::apply`] refuses what [`phase::is_legal`](super::phase::is_legal) or the intents' table
+//! [`Task::apply`] refuses what [`legal::is_legal`](super::legal::is_legal) or the intents' table
 //! ([`intent::next_status`](super::intent::next_status)) forbids, both when an event is about to be written and when a
 //! stored one is read: an illegal event cannot be written, and a stored one is corruption.
 
@@ -10,14 +10,15 @@ use std::{
 };
 
 use super::{
-    caps::{Cap, Money, Spend},
+    caps::{Cap, Spend},
     event::{Event, EventKind, ResultStatus, Seen, ToolResult},
     gate::{Answer, Decision},
     id::{Hash, IntentId, TaskId},
     intent::{self, Intent, IntentKind, Move, Status},
+    legal,
     message::{Reply, Stop},
     model::Usage,
-    phase,
+    money::Money,
     task::{CheckResult, LastTrouble, OpenRequest, Overflow, Ready, Repeat, Task, Turn},
     upstream::{Reaction, Trouble},
     wording::Wording,
@@ -87,7 +88,7 @@ impl Task {
             repeat: Repeat::default(),
             failed_checks: 0,
             unchanged_claims: 0,
-            handback: None,
+            note: None,
             uninspected: false,
             changes: Vec::new(),
             made: BTreeSet::new(),
@@ -111,7 +112,7 @@ impl Task {
         if event.spent_ms < self.spent_ms {
             return Err(illegal("active time runs backwards".to_owned()));
         }
-        phase::is_legal(self, &event.kind).map_err(illegal)?;
+        legal::is_legal(self, &event.kind).map_err(illegal)?;
         self.seq = event.seq;
         self.spent_ms = event.spent_ms;
         self.take(&event.kind, event.at_ms);
@@ -162,7 +163,7 @@ impl Task {
             EventKind::ContextEvicted { through_turn } => self.evict(*through_turn),
             EventKind::ReplyReceived { turn, reply, .. } => self.take_reply(*turn, reply),
             EventKind::Nudged { text } => {
-                if self.repeat.count + 1 >= self.started.role.repeats && self.repeat.told == 0 {
+                if self.repeat.count + 1 >= self.started.role.limits.repeats && self.repeat.told == 0 {
                     self.repeat.told = self.repeat.count;
                 }
                 if let Some(turn) = self.turns.last_mut() {
@@ -183,9 +184,9 @@ impl Task {
                 self.answer_taken();
                 self.take_result(result);
             }
-            EventKind::EndingAccepted { call, handback } => {
+            EventKind::EndingAccepted { call, note } => {
                 if let Some(turn) = self.turns.last_mut() {
-                    turn.ending = Some((call.clone(), handback.clone()));
+                    turn.ending = Some((call.clone(), note.clone()));
                 }
             }
             EventKind::CheckRan { command, status, output_tail, .. } => {
@@ -272,7 +273,7 @@ impl Task {
             // counted by the pinned model's prices, so that the cap acts, and told as unknown
             self.spend.cost_unknown |= fallback.is_some() && told.is_none();
             // a ceiling that was lowered for the cap, and reached, is the cap's doing
-            if reply.stop == Stop::Truncated && open.max_output < self.started.model.max_output {
+            if reply.stop == Stop::Truncated && open.max_output < self.started.models.own.max_output {
                 self.no_room = Some((if by_tokens { Cap::Tokens } else { Cap::Cost }, open.estimated_input));
             }
         }
@@ -293,7 +294,7 @@ impl Task {
 
     fn charge(&mut self, usage: &Usage, cost: Option<Money>) {
         self.spend.usage.add(usage);
-        match cost.or_else(|| self.started.model.prices.cost(usage)) {
+        match cost.or_else(|| self.started.models.own.prices.cost(usage)) {
             Some(cost) => self.spend.cost = self.spend.cost.plus(cost),
             None => self.spend.cost_unknown = true,
         }
@@ -309,11 +310,11 @@ impl Task {
         let ending = self.started.role.ending.as_str();
         let Some(turn) = self.turns.last_mut() else { return };
         turn.results.push(result.clone());
-        if let Some((call, handback)) = &turn.ending
+        if let Some((call, note)) = &turn.ending
             && *call == result.call
         {
             match result.status {
-                ResultStatus::Done => self.handback = Some(handback.clone()),
+                ResultStatus::Done => self.note = Some(note.clone()),
                 ResultStatus::Failed => self.failed_checks += 1,
                 ResultStatus::Refused => self.unchanged_claims += 1,
                 ResultStatus::Unreadable | ResultStatus::NotRun => {}

@@ -4,7 +4,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    apply::{Advance, Landing, Manner},
     id::{CallId, CommitId, Hash, IntentId},
     outcome::End,
 };
@@ -100,6 +99,48 @@ pub enum Way {
         /// Why, in one line.
         cause: String,
     },
+}
+
+/// What becomes of the work in the checkout.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Manner {
+    /// Changed files, uncommitted; or the branch fast-forwarded, where that is all there is to do.
+    Files,
+    /// Each commit of the task becomes one of the person's.
+    Each,
+    /// One commit of the person's.
+    Squash,
+    /// A merge commit of the person's.
+    Merge,
+}
+
+/// A branch of the person's that is fast-forwarded once its files are there.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Advance {
+    /// The branch, checked out.
+    pub branch: String,
+    /// Where it is.
+    pub from: CommitId,
+    /// Where it goes.
+    pub to: CommitId,
+}
+
+/// A commit that is to be the person's, with their hooks and signature.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Landing {
+    /// Where HEAD is; none before the first commit.
+    pub parent: Option<CommitId>,
+    /// The task's commit that it brings.
+    pub of: CommitId,
+    /// The files of this plan are committed; none for a merge.
+    pub plan: Option<CommitId>,
+    /// The second parent of a merge.
+    pub merge: Option<CommitId>,
+    /// The message.
+    pub message: String,
+    /// As the person asked for it.
+    pub manner: Manner,
 }
 
 impl IntentKind {

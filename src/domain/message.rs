@@ -6,9 +6,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    caps::Money,
     id::CallId,
     model::{AnsweredBy, Usage},
+    money::Money,
 };
 
 /// One piece of a reply, in the order in which it came.

@@ -5,7 +5,7 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{caps::Money, reasoning::Reasoning};
+use super::{money::Money, reasoning::Reasoning};
 
 /// The protocol in which a model is spoken to.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize, JsonSchema)]

@@ -9,9 +9,11 @@ use super::{
     event::ResultStatus,
     id::{CallId, IntentId},
     intent::{IntentKind, Status},
+    line::one_line,
     message::Stop,
-    outcome::{End, Outcome, Pause, one_line},
+    outcome::{End, Outcome, Pause},
     repetition,
+    role::WhenMet,
     task::Task,
     upstream::Reaction,
     window::STRONGER_EVICTIONS,
@@ -185,15 +187,17 @@ fn within_turn(task: &Task, now: Now) -> Step {
 }
 
 fn between_turns(task: &Task, now: Now) -> Step {
-    if let Some(note) = &task.handback {
-        return if note.succeeded {
+    if let Some(note) = &task.note {
+        return if note.claims_success() {
             ended(End::Handback, &checked(task))
         } else {
             ended(End::Failed, "the model handed the work back as not done")
         };
     }
     if let Some(cause) = failure(task) {
-        return ended(End::Failed, &cause);
+        return match task.started.role.limits.when_met {
+            WhenMet::Fail => ended(End::Failed, &cause),
+        };
     }
     if now.stop {
         return stopped();
@@ -203,12 +207,12 @@ fn between_turns(task: &Task, now: Now) -> Step {
         return ended(End::Capped(cap), &caps.describe(cap, &task.spend, now.spent_ms));
     }
     if let Some((cap, estimated)) = task.no_room {
-        return ended(End::Capped(cap), &caps.no_room(cap, &task.started.model.prices, estimated, &task.spend));
+        return ended(End::Capped(cap), &caps.no_room(cap, &task.started.models.own.prices, estimated, &task.spend));
     }
     if let Some(overflow) = &task.overflow
         && overflow.count > STRONGER_EVICTIONS
     {
-        let alias = &task.started.model.alias;
+        let alias = &task.started.models.own.alias;
         let (times, message) = (overflow.count, &overflow.message);
         return paused(
             Pause::Gated,
@@ -253,7 +257,7 @@ fn failure(task: &Task) -> Option<String> {
     if task.unchanged_claims >= 2 {
         return Some("success was claimed twice although nothing had changed".to_owned());
     }
-    if task.failed_checks > role.failed_checks {
+    if task.failed_checks > role.limits.failed_checks {
         let failed = turn.checks.last().map_or_else(String::new, |check| {
             let how =
                 check.status.map_or_else(|| "was ended".to_owned(), |status| format!("exited with status {status}"));
@@ -261,12 +265,12 @@ fn failure(task: &Task) -> Option<String> {
         });
         return Some(format!("the check failed {}{failed}", counted(u64::from(task.failed_checks), "time")));
     }
-    if task.bad_replies >= role.bad_replies {
+    if task.bad_replies >= role.limits.bad_replies {
         let replies =
             if task.bad_replies == 1 { "1 reply".to_owned() } else { format!("{} replies", task.bad_replies) };
         return Some(format!("no usable tool call in {} in a row{}", replies, why_none(task)));
     }
-    if task.repeat.told > 0 && task.repeat.count > task.repeat.told && task.repeat.count >= role.repeats {
+    if task.repeat.told > 0 && task.repeat.count > task.repeat.told && task.repeat.count >= role.limits.repeats {
         let last = turn.results.iter().rev().find(|result| result.status != ResultStatus::NotRun);
         let call = last.and_then(|result| turn.reply.calls().find(|call| call.id == result.call));
         let name = call.map_or("call", |call| call.name.as_str());
@@ -287,7 +291,7 @@ fn why_none(task: &Task) -> String {
             Stop::Calls | Stop::End | Stop::Declined(_) => {}
         }
     }
-    let model = &task.started.model;
+    let model = &task.started.models.own;
     if written > 0 {
         return format!(
             "; it wrote its calls out as text: the server behind {} does not turn this model's calls into tool calls \

@@ -99,9 +99,3 @@ impl Outcome {
         }
     }
 }
-
-/// A cause as one line: it may hold the words of a model or a proxy.
-#[must_use]
-pub fn one_line(cause: &str) -> String {
-    cause.split_whitespace().collect::<Vec<_>>().join(" ")
-}

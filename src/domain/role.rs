@@ -146,14 +146,53 @@ pub struct Role {
     pub tools: Vec<OfferedTool>,
     /// The tool whose accepted call ends the task.
     pub ending: ToolName,
-    /// Bad replies in a row after which the task fails.
-    pub bad_replies: u32,
-    /// Equal calls with equal results in a row after which the task fails; the model is told one earlier.
-    pub repeats: u32,
-    /// Failing checks that are answered to the model; one more fails the task.
-    pub failed_checks: u32,
+    /// What is put up with.
+    pub limits: Limits,
+    /// What becomes of the branch when the work is done.
+    pub on_success: OnSuccess,
+    /// What becomes of the branch when the work failed.
+    pub on_failure: OnFailure,
     /// Whether the proxy may answer with another model than the one asked for.
     pub fallbacks: bool,
+}
+
+/// How much is put up with before the work counts as stuck.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Limits {
+    /// Bad replies in a row that are too many.
+    pub bad_replies: u32,
+    /// Equal calls with equal results in a row that are too many; the model is told one earlier.
+    pub repeats: u32,
+    /// Failing checks that are answered to the model; one more is too many.
+    pub failed_checks: u32,
+    /// What a task does that has met one of these.
+    pub when_met: WhenMet,
+}
+
+/// What a task does that is stuck.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum WhenMet {
+    /// It fails.
+    Fail,
+}
+
+/// What becomes of the branch of a task that did its work.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum OnSuccess {
+    /// Its commits become one.
+    Squash,
+    /// It keeps its commit per call.
+    Keep,
+}
+
+/// What becomes of the branch of a task that did not do its work.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum OnFailure {
+    /// It goes; its commits are kept under `refs/nisse/discarded`.
+    Discard,
 }
 
 impl Role {

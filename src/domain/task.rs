@@ -7,14 +7,15 @@ use std::{
 
 use super::{
     caps::{Cap, Spend},
-    event::{ResultStatus, TaskStarted, ToolResult},
+    event::{ResultStatus, ToolResult},
     gate::{Answer, Decision},
     id::{CallId, CommitId, Hash, IntentId, TaskId},
     intent::{Intent, IntentKind, Status, Way},
     message::{Call, Reply, Stop},
-    outcome::{End, Handback, Outcome, Pause},
-    phase::Phase,
+    note::Note,
+    outcome::{End, Outcome, Pause},
     repository::RepositoryChange,
+    started::TaskStarted,
     upstream::Trouble,
 };
 
@@ -66,7 +67,7 @@ pub struct Task {
     /// Claims of success on an unchanged tree.
     pub unchanged_claims: u32,
     /// The accepted note.
-    pub handback: Option<Handback>,
+    pub note: Option<Note>,
     /// Nobody has looked at the worktree since a later process took over, or since its files were found changed.
     pub uninspected: bool,
     /// What was not as it should be in the repository, oldest first.
@@ -83,6 +84,23 @@ pub struct Task {
     pub paused: Option<(Pause, String)>,
     /// It ended.
     pub ended: Option<(End, String)>,
+}
+
+/// Where a task stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Phase {
+    /// Started; no worktree yet.
+    Preparing,
+    /// Between turns.
+    Idle,
+    /// A request is in flight.
+    Asking,
+    /// A reply is being worked off.
+    Acting,
+    /// It rests.
+    Paused,
+    /// It ended.
+    Ended,
 }
 
 /// Snapshot and worktree.
@@ -112,7 +130,7 @@ pub struct Turn {
     /// What the model is told besides.
     pub nudges: Vec<String>,
     /// The valid ending call, and its note.
-    pub ending: Option<(CallId, Handback)>,
+    pub ending: Option<(CallId, Note)>,
     /// The checks that ran on it.
     pub checks: Vec<CheckResult>,
     /// The turn is over.

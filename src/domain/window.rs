@@ -38,7 +38,8 @@ impl Task {
     pub fn calibrated(&self, estimated: u64) -> u64 {
         let counted = |turn: &Turn| {
             let input = turn.reply.usage.filter(|_| turn.reply.fallback().is_none())?.input;
-            (input <= self.started.model.window && turn.estimated_input > 0).then_some((input, turn.estimated_input))
+            (input <= self.started.models.own.window && turn.estimated_input > 0)
+                .then_some((input, turn.estimated_input))
         };
         let seen = self.turns.iter().rev().filter_map(counted).take(CALIBRATED_BY);
         seen.map(|(input, estimated_then)| scaled(estimated, input, estimated_then))
@@ -110,7 +111,7 @@ impl Task {
         let replies = self.turns.iter().filter(few).count();
         let last = self.turns.iter().rfind(few).filter(|_| replies >= 2)?;
         Some(CutPrompts {
-            alias: self.started.model.alias.clone(),
+            alias: self.started.models.own.alias.clone(),
             replies,
             turn: last.number,
             counted: last.reply.usage.map_or(0, |usage| usage.input),

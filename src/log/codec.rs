@@ -3,7 +3,10 @@
 use serde_json::{Map, Value};
 
 use super::upcast::{self, upcast};
-use crate::domain::{event::EventKind, id::Hash};
+use crate::domain::{
+    event::EventKind,
+    id::{Hash, TaskId},
+};
 
 /// Strings of this many bytes and more are kept as blobs.
 const BLOB_FROM: usize = 4096;
@@ -29,21 +32,22 @@ pub fn encode(kind: &EventKind) -> Result<Encoded, serde_json::Error> {
     Ok(Encoded { kind: name, body: content.to_string(), blobs })
 }
 
-/// The event of a row of that version. `blob` finds a blob by its hash.
+/// The event of a row of that version, and of that task. `blob` finds a blob by its hash.
 ///
 /// What is read must encode to what was stored, or to what an older version becomes: so a missing or an unknown member is
 /// an error, never a default.
 pub fn decode(
     version: u32,
+    task: TaskId,
     kind: &str,
     body: &str,
     blob: &dyn Fn(&Hash) -> Result<String, String>,
 ) -> Result<EventKind, String> {
     let mut content: Value = serde_json::from_str(body).map_err(|error| format!("its body is no JSON: {error}"))?;
     put_blobs(&mut content, blob)?;
-    let mut stored = upcast::Event { kind: kind.to_owned(), content };
+    let mut stored = upcast::Event { task, kind: kind.to_owned(), content };
     upcast(version, &mut stored)?;
-    let upcast::Event { kind, content } = stored;
+    let upcast::Event { kind, content, .. } = stored;
     let whole = Value::Object(Map::from_iter([(kind.clone(), content)]));
     let event: EventKind = serde_json::from_value(whole.clone()).map_err(|error| error.to_string())?;
     let again = serde_json::to_value(&event).map_err(|error| error.to_string())?;

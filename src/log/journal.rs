@@ -1,19 +1,20 @@
 //! Writing a task's log: events are staged, then committed together before anything outside the log is touched.
 
-use std::{fmt, fs::File, sync::Weak};
+use std::{fmt, fs::File, path::Path, sync::Weak, time::Duration};
 
 use rusqlite::{TransactionBehavior, params};
 
 use super::{
     EVENTS, Error, Log, SCHEMA, codec,
     heartbeat::{self, Heartbeat, Used},
-    lock::Lock,
+    lock::{CheckoutLock, Lock},
     read::int,
 };
 use crate::{
     domain::{
-        event::{Event, EventKind, TaskStarted},
+        event::{Event, EventKind},
         id::TaskId,
+        started::TaskStarted,
         task::Task,
     },
     ports::clock::Clock,
@@ -90,10 +91,17 @@ impl fmt::Debug for Journal {
 }
 
 impl Journal {
-    /// The file by which the task is owned: a process that holds it too keeps the task until it ends.
+    /// The files by which the task is owned, and the checkout if it is held: a process that holds them too keeps both
+    /// until it ends.
     #[must_use]
-    pub fn lock(&self) -> Weak<File> {
-        self.lock.file()
+    pub fn locks(&self) -> Vec<Weak<File>> {
+        let checkout = self.log.checkout.as_ref().map(CheckoutLock::file);
+        std::iter::once(self.lock.file()).chain(checkout).collect()
+    }
+
+    /// Holds the checkout with this git directory as long as the task; see [`Log::hold_checkout`].
+    pub fn hold_checkout(&mut self, git_dir: &Path) -> Result<(), Error> {
+        self.log.hold_checkout(git_dir, self.task.id)
     }
 
     /// Begins a task: its first event is durable when this returns.
@@ -155,6 +163,12 @@ impl Journal {
     #[must_use]
     pub fn spent_ms(&self) -> u64 {
         self.used.ms()
+    }
+
+    /// What is left of the task's time cap.
+    #[must_use]
+    pub fn time_left(&self) -> Duration {
+        Duration::from_millis(self.task.started.caps.time_ms.saturating_sub(self.spent_ms()))
     }
 
     /// The clock that the events are dated by.

@@ -1,4 +1,4 @@
-//! One owner a task: a file lock that the system releases when its holder dies.
+//! One owner a task, and one process that changes a checkout: file locks that the system releases when their holder dies.
 
 use std::{
     fs::{File, OpenOptions, TryLockError},
@@ -12,10 +12,54 @@ use std::{
 use super::{Error, heartbeat, open::private_dir};
 use crate::domain::id::TaskId;
 
-/// The lock of a task, held until dropped, and by those of its processes that got it until they end.
+/// A lock, held until dropped, and by those of its processes that got it until they end.
 #[derive(Debug)]
 pub(super) struct Lock {
     file: Arc<File>,
+}
+
+/// The lock of a checkout. Its file goes with it: nothing else tells that it is of use no more.
+#[derive(Debug)]
+pub(super) struct CheckoutLock {
+    lock: Lock,
+    path: PathBuf,
+}
+
+impl CheckoutLock {
+    /// The file by which it is held, for processes that are to hold it too.
+    pub(super) fn file(&self) -> Weak<File> {
+        self.lock.file()
+    }
+
+    /// Whether it is the lock of this git directory.
+    pub(super) fn is_of(&self, state_dir: &Path, git_dir: &Path) -> Result<bool, Error> {
+        Ok(self.path == checkout_path(state_dir, git_dir)?)
+    }
+
+    /// Takes the lock of the checkout with this git directory for a task, or says who has it.
+    pub(super) fn take(state_dir: &Path, git_dir: &Path, task: TaskId) -> Result<Self, Error> {
+        let path = checkout_path(state_dir, git_dir)?;
+        let words = format!("{}, for task {task:#}", this_process());
+        let held = |holder| Error::CheckoutHeld { git_dir: git_dir.to_owned(), holder };
+        Ok(Self { lock: Lock::take_at(&path, &words, held)?, path })
+    }
+}
+
+impl Drop for CheckoutLock {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.path); // one that stays is taken by the next
+    }
+}
+
+/// A checkout is known by its git directory itself, whatever path leads to it.
+fn checkout_path(state_dir: &Path, git_dir: &Path) -> Result<PathBuf, Error> {
+    let found = git_dir.metadata();
+    let found = found.map_err(|source| Error::Io { what: "looking at", path: git_dir.to_owned(), source })?;
+    Ok(state_dir.join("locks").join(format!("checkout-{}-{}.lock", found.dev(), found.ino())))
+}
+
+fn this_process() -> String {
+    format!("process {} on {}", std::process::id(), rustix::system::uname().nodename().to_string_lossy())
 }
 
 /// How often, and after what pause, a lock that is taken is tried again.
@@ -63,16 +107,20 @@ impl Lock {
 
     /// Takes the task's lock, or says who has it.
     pub(super) fn take(state_dir: &Path, task: TaskId) -> Result<Self, Error> {
-        let dir = state_dir.join("locks");
-        private_dir(&dir)?;
-        let path = path(&dir, task);
+        let path = path(&state_dir.join("locks"), task);
+        Self::take_at(&path, &this_process(), |holder| Error::Held { task, holder })
+    }
+
+    /// Takes the lock that is a file at `path`, and writes `words` into it; `held` makes an error of another holder's.
+    fn take_at(path: &Path, words: &str, held: impl FnOnce(String) -> Error) -> Result<Self, Error> {
+        path.parent().map_or(Ok(()), private_dir)?;
         let io = |what| {
-            let path = path.clone();
+            let path = path.to_owned();
             move |source| Error::Io { what, path, source }
         };
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(false).mode(0o600);
-        let mut file = options.open(&path).map_err(io("opening the lock"))?;
+        let mut file = options.open(path).map_err(io("opening the lock"))?;
         let mut taken = file.try_lock();
         // whoever only looks holds it for a moment
         for _ in 0..GLANCES {
@@ -84,21 +132,19 @@ impl Lock {
         }
         match taken {
             // whoever cleans up takes it away with the lock held: then it is no longer this file that counts
-            Ok(()) if !is_there(&file, &path) => return Self::take(state_dir, task),
+            Ok(()) if !is_there(&file, path) => return Self::take_at(path, words, held),
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
                 let mut holder = String::new();
                 let _ = file.read_to_string(&mut holder);
                 let holder = if holder.trim().is_empty() { "another process" } else { holder.trim() };
-                return Err(Error::Held { task, holder: holder.to_owned() });
+                return Err(held(holder.to_owned()));
             }
             Err(TryLockError::Error(source)) => return Err(io("locking")(source)),
         }
-        let holder =
-            format!("process {} on {}", std::process::id(), rustix::system::uname().nodename().to_string_lossy());
         file.set_len(0)
             .and_then(|()| file.rewind())
-            .and_then(|()| writeln!(file, "{holder}"))
+            .and_then(|()| writeln!(file, "{words}"))
             .map_err(io("writing to the lock"))?;
         Ok(Self { file: Arc::new(file) })
     }

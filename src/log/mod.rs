@@ -4,7 +4,8 @@
 //! - A transaction is durable when [`Log::append`] returns (WAL, `synchronous=FULL`).
 //! - An event that the [fold](crate::domain::task::Task::apply) refuses cannot be written, and a stored one that it
 //!   refuses, or that does not encode to what is stored, is [corruption](Error::Corrupt) with its task and number.
-//! - A task has one writer at a time, by an [operating system's file lock](lock) beside the database.
+//! - A task has one writer at a time, by an [operating system's file lock](lock) beside the database; and a checkout has
+//!   one process at a time that brings work into it, or works in it.
 //! - Old logs load for ever: tables are [migrated](schema) forward, events are [brought to today's form](upcast) when they
 //!   are read, and stay as they were written. What a newer nisse wrote is refused as that, never as corruption.
 //! - Files of the database are only touched through `SQLite` while it is open; all are private to their owner.
@@ -20,7 +21,7 @@ mod read;
 mod schema;
 mod upcast;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 pub use codec::{decode, encode};
 pub use journal::{Journal, Subscriber};
@@ -39,6 +40,7 @@ pub struct Log {
     connection: rusqlite::Connection,
     state_dir: PathBuf,
     notice: Option<String>,
+    checkout: Option<lock::CheckoutLock>,
     /// Goes after the connection to what is in it.
     _copy: Option<tempfile::TempDir>,
 }
@@ -117,6 +119,14 @@ pub enum Error {
         /// Who holds it.
         holder: String,
     },
+    /// Another process brings work into the checkout, or works in it.
+    #[error("the checkout of {} is being worked on by {holder}", git_dir.display())]
+    CheckoutHeld {
+        /// Its git directory.
+        git_dir: PathBuf,
+        /// Who holds it.
+        holder: String,
+    },
     /// No task has that id.
     #[error("no task is named {name}")]
     NoSuchTask {
@@ -131,6 +141,18 @@ pub enum Error {
         /// The tasks.
         among: Vec<TaskId>,
     },
+}
+
+impl Log {
+    /// Holds the checkout with this git directory for a task until the log is closed: of those that bring work into it, or
+    /// work in it, only one does. Held already, nothing changes.
+    pub fn hold_checkout(&mut self, git_dir: &Path, task: TaskId) -> Result<(), Error> {
+        let held = self.checkout.as_ref().map_or(Ok(false), |held| held.is_of(&self.state_dir, git_dir))?;
+        if !held {
+            self.checkout = Some(lock::CheckoutLock::take(&self.state_dir, git_dir, task)?);
+        }
+        Ok(())
+    }
 }
 
 impl Error {

@@ -87,7 +87,7 @@ impl Log {
         if found == 0 {
             return Ok(None);
         }
-        Ok(Some(Self { connection, state_dir: state_dir.to_owned(), notice, _copy: copy }))
+        Ok(Some(Self { connection, state_dir: state_dir.to_owned(), notice, checkout: None, _copy: copy }))
     }
 
     /// What the person should know about where the log lies.

@@ -9,9 +9,10 @@ use super::{
 use std::sync::Arc;
 
 use crate::domain::{
-    event::{Event, TaskStarted},
+    event::Event,
     fold::Illegal,
     id::{Hash, TaskId},
+    started::TaskStarted,
     task::Task,
 };
 
@@ -139,7 +140,7 @@ impl Log {
         if version > super::EVENTS {
             return Err(Error::NewerEvent { task, seq: row.seq, found: version });
         }
-        let kind = codec::decode(version, &kind, &body, &|hash| self.blob(hash)).map_err(corrupt)?;
+        let kind = codec::decode(version, task, &kind, &body, &|hash| self.blob(hash)).map_err(corrupt)?;
         Ok(Event { task, seq: row.seq, at_ms, spent_ms, kind })
     }
 

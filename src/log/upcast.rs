@@ -7,6 +7,7 @@
 use serde_json::{Map, Value, json};
 
 use super::EVENTS;
+use crate::domain::id::TaskId;
 
 /// A step from one version to the next.
 type Step = fn(&mut Event) -> Result<(), String>;
@@ -17,6 +18,8 @@ const STEPS: [Step; EVENTS as usize - 1] = [from_1, from_2];
 /// An event as it is stored.
 #[derive(Debug)]
 pub(super) struct Event {
+    /// Its task.
+    pub(super) task: TaskId,
     /// Its name.
     pub(super) kind: String,
     /// Its content.
@@ -69,9 +72,57 @@ fn from_1(event: &mut Event) -> Result<(), String> {
     Ok(())
 }
 
-/// Version 3: a command's effects on the repository can name a HEAD that followed its branch to another name.
-#[expect(clippy::unnecessary_wraps, reason = "a step like the others")]
-fn from_2(_event: &mut Event) -> Result<(), String> {
+/// Version 3: the first event is in parts; an ending call's note says which kind it is; a command's effects on the
+/// repository can name a HEAD that followed its branch to another name.
+fn from_2(event: &mut Event) -> Result<(), String> {
+    match event.kind.as_str() {
+        "task_started" => {
+            let task = json!(event.task);
+            let content = object(Some(&mut event.content), "content")?;
+            let mut take = |name: &str| content.remove(name).ok_or_else(|| format!("it has no {name}"));
+            let mut role = take("role")?;
+            let keeps = take("keep_turns")? == Value::Bool(true);
+            let role_members = object(Some(&mut role), "role")?;
+            let mut limits = Map::new();
+            for name in ["bad_replies", "repeats", "failed_checks"] {
+                limits.insert(
+                    name.to_owned(),
+                    role_members.remove(name).ok_or_else(|| format!("its role has no {name}"))?,
+                );
+            }
+            limits.insert("when_met".to_owned(), json!("fail"));
+            role_members.insert("limits".to_owned(), Value::Object(limits));
+            role_members.insert("on_success".to_owned(), json!(if keeps { "keep" } else { "squash" }));
+            role_members.insert("on_failure".to_owned(), json!("discard"));
+            let mut workplace = Map::from_iter([("host".to_owned(), json!("here"))]);
+            for name in ["checkout", "base", "branch", "worktree", "isolation", "filters", "copy", "setup"] {
+                workplace.insert(name.to_owned(), take(name)?);
+            }
+            event.content = json!({
+                "tree": {"parent": null, "root": task},
+                "role": role,
+                "wording": take("wording")?,
+                "assignment": {"brief": take("brief")?},
+                "models": {"own": take("model")?, "others": {}},
+                "caps": take("caps")?,
+                "workplace": workplace,
+                "commands": {
+                    "time_ms": take("command_time_ms")?,
+                    "pass_env": take("pass_env")?,
+                    "keep_output": 16 * 1024,
+                    "sandbox": "none",
+                },
+                "files": {"deny": take("deny")?, "max_untracked": take("max_untracked")?},
+                "checks": take("checks")?,
+            });
+        }
+        "ending_accepted" => {
+            let content = object(Some(&mut event.content), "content")?;
+            let note = content.remove("handback").ok_or("it has no note")?;
+            content.insert("note".to_owned(), json!({"hand_back": note}));
+        }
+        _ => {}
+    }
     Ok(())
 }
 

@@ -18,8 +18,8 @@ use super::{
 };
 use crate::{
     domain::{
-        apply::Advance,
         id::{CommitId, Hash, TaskId},
+        intent::Advance,
     },
     log::crash,
 };
@@ -207,6 +207,10 @@ impl Run<'_> {
         // where a submodule was, an empty directory is not nothing
         let is_left = pass == Pass::Take && found == Found::Directory && is_submodule(&from) && to.is_none();
         if Self::is(&found, to.as_ref()) && !is_left {
+            // a process that died after it had taken the file away left its directories
+            if pass == Pass::Take && found == Found::Absent && to.is_none() && from.is_some() {
+                moving.remove_empty_above();
+            }
             return Ok(());
         }
         let half_way = found == Found::Absent && is_submodule(&to);

@@ -19,6 +19,7 @@ use super::{
     locks::in_the_way,
     mark::Past,
     never_staged::NeverStaged,
+    process::EndableGit,
     store::{Head, KeptIndex, Library, Program, Store},
     take_in::operation,
 };
@@ -99,11 +100,17 @@ impl Checkout {
         Self { never_staged: rules, ..self }
     }
 
-    /// The same checkout with git processes that hold the lock of a task, so that one that outlives a killed nisse keeps
+    /// The same checkout with git processes that hold the locks of a task, so that one that outlives a killed nisse keeps
     /// the task.
     #[must_use]
-    pub fn holding(self, task: TaskId, lock: Weak<File>) -> Self {
-        Self { git: self.git.holding(task, lock), ..self }
+    pub fn holding(self, task: TaskId, locks: Vec<Weak<File>>) -> Self {
+        Self { git: self.git.holding(task, locks), ..self }
+    }
+
+    /// The same checkout, whose git processes that may be ended are known there.
+    #[must_use]
+    pub fn endable_by(self, endable: &EndableGit) -> Self {
+        Self { git: self.git.endable_by(endable.clone()), ..self }
     }
 
     /// The same checkout with everything done by the git program, as where the library would be wrong.

@@ -1,6 +1,9 @@
 //! What a repository's configuration says about how to work in it.
 
-use std::path::{Path, PathBuf};
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
 
 use secrecy::SecretString;
 
@@ -57,6 +60,29 @@ impl PersonalFile {
             },
         }
     }
+}
+
+/// What a configuration file says by itself, sorted. One that cannot be read says nothing.
+pub(super) fn entries(file: &Path) -> Vec<(String, String)> {
+    let mut all = Vec::new();
+    let Ok(config) = git2::Config::open(file) else { return all };
+    let Ok(mut listed) = config.entries(None) else { return all };
+    while let Some(Ok(entry)) = listed.next() {
+        all.extend(entry.name().ok().map(|name| (name.to_owned(), entry.value().unwrap_or("true").to_owned())));
+    }
+    all.sort();
+    all
+}
+
+/// Those of these entries that are about a branch, by its name: its upstream and the like.
+pub(super) fn of_branches(entries: &[(String, String)]) -> BTreeMap<String, Vec<(String, String)>> {
+    let mut all: BTreeMap<String, Vec<(String, String)>> = BTreeMap::new();
+    for (key, value) in entries {
+        if let Some((branch, _)) = key.strip_prefix("branch.").and_then(|rest| rest.rsplit_once('.')) {
+            all.entry(branch.to_owned()).or_default().push((key.clone(), value.clone()));
+        }
+    }
+    all
 }
 
 /// The configuration as git sees it, in order.

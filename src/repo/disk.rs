@@ -192,12 +192,17 @@ impl Moving<'_> {
             Ok(Moved { outcome, had_links, ..done })
         };
         let moved = taken().map_err(io_error("remove", &self.root.join(self.path)))?;
+        self.remove_empty_above();
+        Ok(moved)
+    }
+
+    /// Takes away the directories above that are empty: they are where only this path was.
+    pub(super) fn remove_empty_above(&self) {
         for directory in above(self.path) {
             if fs::remove_dir(self.root.join(directory)).is_err() {
                 break;
             }
         }
-        Ok(moved)
     }
 
     /// Puts there what is to be there. A file that was there keeps its owner, its attributes and its rights, but for that

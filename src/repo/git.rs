@@ -16,9 +16,10 @@ use std::{
 use super::{
     Environment, Error,
     environment::PATH,
+    left_locks::Taking,
     locks::{in_the_way, named_in},
     own_index,
-    process::{exchange, set_apart},
+    process::{EndableGit, exchange, set_apart},
     worktree::{is_lock_of, read_line},
 };
 use crate::domain::{filters::Filters, id::TaskId};
@@ -62,11 +63,13 @@ pub(super) struct Git {
     repository: Option<(PathBuf, PathBuf)>,
     filters: Filters,
     no_fetch: bool,
-    lock: Weak<File>,
+    locks: Vec<Weak<File>>,
     /// The task that writes indexes of the person's by way of a copy.
     owner: Option<TaskId>,
     /// The working tree as it was opened: what its path leads to may be another one by now.
     directory: Option<Arc<OwnedFd>>,
+    /// Where a call is known that may be ended.
+    endable: EndableGit,
 }
 
 impl Git {
@@ -77,10 +80,16 @@ impl Git {
             repository: None,
             filters: Filters::default(),
             no_fetch: false,
-            lock: Weak::new(),
+            locks: Vec::new(),
             owner: None,
             directory: None,
+            endable: EndableGit::default(),
         }
+    }
+
+    /// The same, whose calls that may be ended are known there.
+    pub(super) fn endable_by(&self, endable: EndableGit) -> Self {
+        Self { endable, ..self.clone() }
     }
 
     /// The same for the repository at `git_dir` and the working tree `work_tree`.
@@ -103,9 +112,9 @@ impl Git {
         Self { no_fetch: true, ..self.clone() }
     }
 
-    /// The same for the owner of a task: with processes that hold this lock, the owner's, for as long as they live.
-    pub(super) fn holding(&self, task: TaskId, lock: Weak<File>) -> Self {
-        Self { lock, owner: Some(task), ..self.clone() }
+    /// The same for the owner of a task: with processes that hold these locks, the owner's, for as long as they live.
+    pub(super) fn holding(&self, task: TaskId, locks: Vec<Weak<File>>) -> Self {
+        Self { locks, owner: Some(task), ..self.clone() }
     }
 
     /// Does what writes the index. One that is a person's it is to write by way of a copy, which it is given.
@@ -295,8 +304,9 @@ impl Call<'_> {
         command.stdin(if self.input.is_some() { Stdio::piped() } else { Stdio::null() });
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         // what the person's hooks leave in the background would keep the task for ever
-        let lock = self.git.lock.upgrade().filter(|_| !self.by_the_person);
-        set_apart(&mut command, lock, self.git.directory.clone());
+        let held: &[Weak<File>] = if self.by_the_person { &[] } else { &self.git.locks };
+        let locks = held.iter().filter_map(Weak::upgrade).collect();
+        set_apart(&mut command, locks, self.git.directory.clone());
         command
     }
 
@@ -330,6 +340,10 @@ impl Call<'_> {
     }
 
     fn finish_once(&self, action: &str, index: Option<&Path>) -> Result<Finished, Error> {
+        let taking = match (&self.git.repository, self.git.owner) {
+            (Some((git_dir, _)), Some(task)) if !self.by_the_person => Taking::begin(git_dir, task, action),
+            (Some(_) | None, Some(_) | None) => None,
+        };
         let mut command = self.command();
         command.envs(index.map(|index| ("GIT_INDEX_FILE", index)));
         let child = match command.spawn() {
@@ -344,8 +358,12 @@ impl Call<'_> {
             }
         };
         let input = self.input.clone();
-        let ended = exchange(child, input, self.limit, self.endable)
+        let ended = exchange(child, input, self.limit, self.endable.then_some(&self.git.endable))
             .map_err(|source| Error::Io { what: format!("wait for git {action}"), source })?;
+        if let Some(taking) = taking {
+            // one that was killed may have left its locks
+            if ended.status.is_some_and(|status| status.code().is_some()) { taking.end() } else { taking.killed() }
+        }
         match ended.status {
             Some(status) => Ok((status, ended.stdout, ended.stderr)),
             None => Err(Error::TimedOut { action: action.to_owned(), limit: self.limit }),

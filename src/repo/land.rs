@@ -15,8 +15,8 @@ use super::{
 };
 use crate::{
     domain::{
-        apply::Landing,
         id::{CommitId, TaskId},
+        intent::Landing,
     },
     log::crash,
 };

@@ -1,5 +1,6 @@
 //! Git's lock files. Those that are a task's own by their name are removed by its next owner: whoever of ours could still
-//! hold one would hold the task too. Any other is named with its age, and never removed.
+//! hold one would hold the task too. So are those of which it was seen that a git of the task's left them (`left_locks`).
+//! Any other is named with its age, and never removed.
 
 use std::{
     fs,
@@ -44,7 +45,7 @@ pub(super) fn named_in(stderr: &str) -> Option<PathBuf> {
     (rest.starts_with(": File exists") && is_lock(&path)).then_some(path)
 }
 
-fn is_lock(path: &Path) -> bool {
+pub(super) fn is_lock(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "lock")
 }
 
@@ -55,6 +56,7 @@ impl Checkout {
         for lock in &found {
             remove_file(lock)?;
         }
+        self.forget_taking(spec.task)?;
         // the copy of an index that is in no process's hands is no lock, and is not worth a word
         remove_file(&own_index(self.git_dir(), spec.task))?;
         Ok(found.iter().map(|lock| lock.display().to_string()).collect())
@@ -81,6 +83,11 @@ impl Checkout {
         let id = spec.task.to_string();
         let of_task = |path: &Path| path.with_extension("").iter().any(|part| part == id.as_str());
         locks_below(&self.common_dir().join("refs/nisse"), &mut |lock| found.extend(of_task(&lock).then_some(lock)))?;
+        for lock in self.taken_by_ours(spec.task)? {
+            if !found.contains(&lock) {
+                found.push(lock);
+            }
+        }
         Ok(found)
     }
 
@@ -101,13 +108,13 @@ impl Checkout {
 }
 
 /// The files of a directory that are named like locks.
-fn locks_in(directory: &Path) -> Vec<PathBuf> {
+pub(super) fn locks_in(directory: &Path) -> Vec<PathBuf> {
     let listing = fs::read_dir(directory).into_iter().flatten().flatten();
     listing.map(|entry| entry.path()).filter(|path| is_lock(path)).collect()
 }
 
 /// The files below a directory that are named like locks.
-fn locks_below(directory: &Path, each: &mut impl FnMut(PathBuf)) -> Result<(), Error> {
+pub(super) fn locks_below(directory: &Path, each: &mut impl FnMut(PathBuf)) -> Result<(), Error> {
     let listing = match fs::read_dir(directory) {
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => return Ok(()),
         listing => listing.map_err(io_error("list", directory))?,

@@ -40,7 +40,9 @@ mod give_back;
 mod half_merge;
 mod in_place;
 mod land;
+mod left_locks;
 mod leftovers;
+mod living;
 mod locks;
 mod looked_at;
 mod mark;
@@ -91,7 +93,7 @@ pub use locks::ForeignLock;
 pub use looked_at::PlanFiles;
 pub use never_staged::NeverStaged;
 pub use pack::{KeptRefs, Loose, Packed};
-pub use process::end_git;
+pub use process::EndableGit;
 pub use roll_back::found_ref;
 pub use same_second::SameSecond;
 pub use snapshot::{Snapshot, SnapshotRequest};
@@ -209,6 +211,12 @@ pub enum Error {
         /// The directory.
         path: PathBuf,
     },
+    /// The repository is gone, or another one by now, that holds nothing of the task.
+    #[error("{} holds the task's commits no more: its repository was removed, or made anew", git_dir.display())]
+    Gone {
+        /// The git directory.
+        git_dir: PathBuf,
+    },
     /// A lock file that is not ours is in the way.
     #[error("{} is there, {age_s} s old: another git is at work, or died; if none is, remove the file", lock.display())]
     Locked {
@@ -298,7 +306,7 @@ impl Error {
             Self::Git { stderr, status, .. } => {
                 !status.starts_with("signal") && !PASSING.iter().any(|words| stderr.contains(words))
             }
-            Self::Foreign { .. } | Self::Replaced { .. } => true,
+            Self::Foreign { .. } | Self::Replaced { .. } | Self::Gone { .. } => true,
             Self::NotARepository { .. }
             | Self::NoDirectory { .. }
             | Self::Refused { .. }

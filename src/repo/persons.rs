@@ -5,7 +5,7 @@
 //! Where no file's status changed nothing is read. What was noted lies in a file too, so that it outlives a killed process.
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, BTreeSet, HashMap},
     fs,
     io::Write,
     path::{Path, PathBuf},
@@ -15,7 +15,9 @@ use std::{
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Error, Worktree, discarded_ref,
+    Error, Worktree,
+    configuration::{entries, of_branches},
+    discarded_ref,
     files_clock::{Stamp, stamp},
     io_error,
     removal::remove_file,
@@ -35,6 +37,8 @@ const FILE: &str = "nisse-noted";
 /// Refs that are nisse's, a worktree's own, or seen to in another way.
 const OTHERS: &[&str] =
     &["refs/nisse/", "refs/heads/nisse/", "refs/bisect/", "refs/worktree/", "refs/rewritten/", "refs/stash"];
+/// The file of a repository's configuration.
+const CONFIG: &str = "config";
 /// Refs that say where another repository's are.
 const REMOTE: &str = "refs/remotes/";
 
@@ -52,7 +56,7 @@ struct Note {
 }
 
 #[derive(Clone, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
-struct Noted {
+pub(super) struct Noted {
     /// Refs with what they are at.
     refs: BTreeMap<String, String>,
     /// The branch that HEAD of the person's checkout is on; none where that is the task's own, or detached.
@@ -60,10 +64,24 @@ struct Noted {
     head: Option<String>,
     /// The stash's entries, newest first: commit and words.
     stash: Vec<(String, String)>,
+    /// What the configuration says of each branch: git forgets it with the branch.
+    #[serde(default)]
+    of_branches: BTreeMap<String, Vec<(String, String)>>,
+    /// The hash of all that it says.
+    #[serde(default)]
+    settings: Option<Hash>,
     /// Configuration files, named from the shared git directory on, with a hash of their bytes.
     configuration: BTreeMap<String, Hash>,
+    /// Lock files that were there, named from the shared git directory on.
+    #[serde(default)]
+    pub(super) locks: BTreeSet<String>,
     /// What was put back since, so that it is told also by whoever goes on.
     done: Vec<RepositoryChange>,
+}
+
+fn hash_of(entries: &[(String, String)]) -> Hash {
+    let words: Vec<&str> = entries.iter().flat_map(|(key, value)| [key.as_str(), value]).collect();
+    Hash::of(words.join("\0").as_bytes())
 }
 
 impl Notes {
@@ -76,9 +94,10 @@ impl Worktree {
     /// Notes what there is, before a command.
     pub fn note_persons(&self) -> Result<(), Error> {
         let stamps = self.persons_stamps();
+        let locks = self.locks_of_commands()?.iter().map(|lock| self.named(lock)).collect();
         let mut note = self.notes.lock();
-        if note.as_ref().is_none_or(|note| note.stamps != stamps) {
-            *note = Some(Note { stamps, noted: self.noted()?, written: false });
+        if note.as_ref().is_none_or(|note| note.stamps != stamps || note.noted.locks != locks) {
+            *note = Some(Note { stamps, noted: Noted { locks, ..self.noted()? }, written: false });
         }
         Ok(())
     }
@@ -93,6 +112,16 @@ impl Worktree {
             note.written = true;
         }
         Ok(())
+    }
+
+    /// The locks that were there when a command was begun; none where nothing was noted.
+    pub(super) fn noted_locks(&self) -> Option<BTreeSet<String>> {
+        self.notes.lock().as_ref().map(|note| note.noted.locks.clone())
+    }
+
+    /// What a process noted that was cut off; none if it noted nothing, or the directory was made again.
+    pub(super) fn read_note(&self) -> Option<Noted> {
+        serde_json::from_slice(&fs::read(self.note_file()).ok()?).ok()
     }
 
     /// In place it goes with what says that a task works there.
@@ -135,18 +164,15 @@ impl Worktree {
 
     /// The same after a process that was cut off while its command ran.
     pub fn see_to_persons_again(&self) -> Result<(), Error> {
-        let path = self.note_file();
-        // none was written, or the directory was made again
-        let Ok(text) = fs::read(&path) else { return Ok(()) };
-        if let Ok(mut before) = serde_json::from_slice::<Noted>(&text) {
+        if let Some(mut before) = self.read_note() {
             before.done.iter().for_each(|change| self.changed(change.clone()));
             self.put_right(&mut before, &self.noted()?)?;
         }
-        remove_file(&path)
+        remove_file(&self.note_file())
     }
 
     fn put_right(&self, before: &mut Noted, now: &Noted) -> Result<(), Error> {
-        self.refs_back(before, now)?;
+        let settings_back = self.refs_back(before, now)?;
         // `git branch -m` takes along each HEAD that is on the branch
         if let (Some(from), Some(to)) = (&before.head, &now.head)
             && from != to
@@ -155,17 +181,21 @@ impl Worktree {
             self.changed(RepositoryChange::CheckoutHeadMoved { from: from.clone(), to: to.clone() });
         }
         self.stash_back(before, now)?;
+        // what was put back stands in another place of the file
+        let config = self.checkout().common_dir().join(CONFIG);
+        let as_before = settings_back && before.settings == Some(hash_of(&entries(&config)));
         let changed = before.configuration.iter().filter(|(name, hash)| now.configuration.get(*name) != Some(hash));
         let new = now.configuration.keys().filter(|name| !before.configuration.contains_key(*name));
-        for file in changed.map(|(name, _)| name).chain(new) {
+        for file in changed.map(|(name, _)| name).chain(new).filter(|name| !(as_before && *name == CONFIG)) {
             let file = self.checkout().common_dir().join(file).display().to_string();
             self.changed(RepositoryChange::ConfigurationChanged { file });
         }
         Ok(())
     }
 
-    fn refs_back(&self, before: &mut Noted, now: &Noted) -> Result<(), Error> {
-        let (mut new, mut remote) = (Vec::new(), Vec::new());
+    /// Whether what the configuration says of a branch was put back too.
+    fn refs_back(&self, before: &mut Noted, now: &Noted) -> Result<bool, Error> {
+        let (mut new, mut remote, mut settings) = (Vec::new(), Vec::new(), false);
         for (name, was) in &before.refs.clone() {
             let is = now.refs.get(name);
             if is == Some(was) {
@@ -174,7 +204,7 @@ impl Worktree {
             } else if let Some(is) = is {
                 self.ref_moved(name, was, is)?;
             } else {
-                self.ref_back(before, now, name, was)?;
+                settings |= self.ref_back(before, now, name, was)?;
             }
         }
         for name in now.refs.keys().filter(|name| !before.refs.contains_key(*name)) {
@@ -186,7 +216,7 @@ impl Worktree {
         if !remote.is_empty() {
             self.changed(RepositoryChange::RemoteRefsChanged { names: remote });
         }
-        Ok(())
+        Ok(settings)
     }
 
     /// Names a ref that moved. Its old place is kept, unless the new one holds it.
@@ -199,13 +229,14 @@ impl Worktree {
         Ok(())
     }
 
-    /// Puts a ref back that is gone, unless it was the branch of a task that was discarded meanwhile.
-    fn ref_back(&self, before: &mut Noted, now: &Noted, name: &str, was: &str) -> Result<(), Error> {
+    /// Puts a ref back that is gone, unless it was the branch of a task that was discarded meanwhile. Whether settings of the
+    /// branch were gone too.
+    fn ref_back(&self, before: &mut Noted, now: &Noted, name: &str, was: &str) -> Result<bool, Error> {
         let at = CommitId(was.to_owned());
         if let Ok(Some(task)) = self.checkout().task_of_commit(&at)
             && self.checkout().store().reference(&discarded_ref(task))?.is_some()
         {
-            return Ok(());
+            return Ok(false);
         }
         let none = "0".repeat(was.len());
         let name = name.to_owned();
@@ -216,12 +247,32 @@ impl Worktree {
         if now.refs.keys().any(in_the_way) {
             let kept = self.branch().keep_commit("moved", &at)?;
             self.changed(RepositoryChange::RefGone { name, at, kept });
-            return Ok(());
+            return Ok(false);
         }
+        // before the ref, which tells whoever goes on that it is still to be done
+        let settings = self.branch_settings_back(before, &name)?;
         self.about_to(before, RepositoryChange::RefRestored { name: name.clone(), at })?;
         self.checkout().git().call(["update-ref", &name, was, &none]).run()?;
         crash::point("persons.ref");
-        Ok(())
+        Ok(settings)
+    }
+
+    /// What git forgets with a branch: its upstream and the like. Whether anything was.
+    fn branch_settings_back(&self, before: &Noted, name: &str) -> Result<bool, Error> {
+        let config = self.checkout().common_dir().join(CONFIG);
+        let mut there = entries(&config);
+        let wanted = name.strip_prefix("refs/heads/").and_then(|branch| before.of_branches.get(branch));
+        let mut any = false;
+        for entry in wanted.into_iter().flatten() {
+            if let Some(at) = there.iter().position(|one| one == entry) {
+                there.remove(at);
+                continue;
+            }
+            let call = self.checkout().git().call(["config", "--file"]).args([&config]);
+            call.args(["--add", &entry.0, &entry.1]).run()?;
+            any = true;
+        }
+        Ok(any)
     }
 
     /// Puts entries of the stash back that are gone; the list is otherwise as it is.
@@ -278,13 +329,15 @@ impl Worktree {
         let name = |path: &Path| path.strip_prefix(checkout.common_dir()).unwrap_or(path).display().to_string();
         let hash = |path: PathBuf| Some((name(&path), Hash::of(&fs::read(&path).ok()?)));
         let configuration = self.configuration_files().into_iter().filter_map(hash).collect();
-        Ok(Noted { refs, head, stash, configuration, done: Vec::new() })
+        let entries = entries(&checkout.common_dir().join(CONFIG));
+        let (settings, of_branches) = (Some(hash_of(&entries)), of_branches(&entries));
+        Ok(Noted { refs, head, stash, of_branches, settings, configuration, locks: BTreeSet::new(), done: Vec::new() })
     }
 
     fn configuration_files(&self) -> Vec<PathBuf> {
         let common = self.checkout().common_dir();
         let mut files =
-            vec![common.join("config"), common.join("config.worktree"), self.git_dir().join("config.worktree")];
+            vec![common.join(CONFIG), common.join("config.worktree"), self.git_dir().join("config.worktree")];
         files.dedup();
         files
     }

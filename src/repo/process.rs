@@ -25,8 +25,31 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// Gives up the terminal (`tty_ioctl(4)`).
 const TIOCNOTTY: Opcode = if cfg!(target_os = "linux") { 0x5422 } else { 0x2000_7471 };
 
-/// The process group of the git that is running and may be ended: the person's, or one whose work is no loss.
-static ENDABLE: Mutex<Option<Pid>> = Mutex::new(None);
+/// The git of one command that is running and may be ended: the person's with its hooks and whatever signs, or one whose
+/// work is no loss.
+#[derive(Clone, Default, Debug)]
+pub struct EndableGit(Arc<Mutex<Option<Pid>>>);
+
+impl EndableGit {
+    /// Ends it; false if none runs. Whoever waits for it is told how it ended.
+    #[must_use]
+    pub fn end(&self) -> bool {
+        let Some(group) = *self.running() else { return false };
+        kill(Some(group), Signal::TERM);
+        let later = self.clone();
+        thread::spawn(move || {
+            thread::sleep(PATIENCE);
+            if *later.running() == Some(group) {
+                kill(Some(group), Signal::KILL);
+            }
+        });
+        true
+    }
+
+    fn running(&self) -> MutexGuard<'_, Option<Pid>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
 
 /// What came of a process.
 pub(super) struct Ended {
@@ -39,9 +62,9 @@ pub(super) struct Ended {
 }
 
 /// Puts the process to be into a group of its own without a terminal: in the background nobody could answer what it
-/// asks there. It holds `lock` for as long as it lives, so that what outlives a killed nisse keeps its task. It works in
+/// asks there. It holds `locks` for as long as it lives, so that what outlives a killed nisse keeps its task. It works in
 /// `directory`, if that is given, wherever the path to it leads by now.
-pub(super) fn set_apart(command: &mut Command, lock: Option<Arc<File>>, directory: Option<Arc<OwnedFd>>) {
+pub(super) fn set_apart(command: &mut Command, locks: Vec<Arc<File>>, directory: Option<Arc<OwnedFd>>) {
     command.process_group(0);
     let apart = move || {
         if let Ok(terminal) = rustix::fs::open(c"/dev/tty", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty()) {
@@ -52,11 +75,8 @@ pub(super) fn set_apart(command: &mut Command, lock: Option<Arc<File>>, director
         if let Some(directory) = &directory {
             rustix::process::fchdir(directory)?;
         }
-        match &lock {
-            // here, in the child, so that no other child of ours ever gets it
-            Some(lock) => fcntl_setfd(lock, FdFlags::empty()).map_err(io::Error::from),
-            None => Ok(()),
-        }
+        // here, in the child, so that no other child of ours ever gets one
+        locks.iter().try_for_each(|lock| fcntl_setfd(lock, FdFlags::empty()).map_err(io::Error::from))
     };
     #[expect(unsafe_code, reason = "there is no other way to do something in the child")]
     // SAFETY: between fork and exec only open, ioctl, close, fchdir and fcntl are called: async-signal-safe, nothing is allocated.
@@ -67,13 +87,18 @@ pub(super) fn set_apart(command: &mut Command, lock: Option<Arc<File>>, director
 
 /// Feeds a process and takes what it prints until it has ended. What it left in the background and what holds its
 /// outputs open is not waited for.
-pub(super) fn exchange(mut child: Child, input: Option<Vec<u8>>, limit: Duration, endable: bool) -> io::Result<Ended> {
+pub(super) fn exchange(
+    mut child: Child,
+    input: Option<Vec<u8>>,
+    limit: Duration,
+    endable: Option<&EndableGit>,
+) -> io::Result<Ended> {
     if let (Some(mut stdin), Some(bytes)) = (child.stdin.take(), input) {
         // a child that ends early says why on its standard error
         thread::spawn(move || drop(stdin.write_all(&bytes)));
     }
     let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
-    let _registered = endable.then(|| Registered::new(group));
+    let _registered = endable.map(|endable| Registered::new(endable, group));
     let begun = Instant::now();
     let (stdout, stderr) = (Drain::of(child.stdout.take()), Drain::of(child.stderr.take()));
     let mut gone: Option<Instant> = None;
@@ -94,25 +119,6 @@ pub(super) fn exchange(mut child: Child, input: Option<Vec<u8>>, limit: Duration
     Ok(Ended { status: Some(child.wait()?), stdout: stdout.take(), stderr: stderr.take() })
 }
 
-/// Ends the git that is running and may be ended, the person's with its hooks and whatever signs; false if none is.
-/// Whoever waits for it is told how it ended.
-#[must_use]
-pub fn end_git() -> bool {
-    let Some(group) = *endable() else { return false };
-    kill(Some(group), Signal::TERM);
-    thread::spawn(move || {
-        thread::sleep(PATIENCE);
-        if *endable() == Some(group) {
-            kill(Some(group), Signal::KILL);
-        }
-    });
-    true
-}
-
-fn endable() -> MutexGuard<'static, Option<Pid>> {
-    ENDABLE.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 fn kill(group: Option<Pid>, signal: Signal) {
     if let Some(group) = group {
         // gone already is as good
@@ -121,18 +127,18 @@ fn kill(group: Option<Pid>, signal: Signal) {
 }
 
 /// A git that may be ended is known for as long as this lives.
-struct Registered;
+struct Registered<'a>(&'a EndableGit);
 
-impl Registered {
-    fn new(group: Option<Pid>) -> Self {
-        *endable() = group;
-        Self
+impl<'a> Registered<'a> {
+    fn new(endable: &'a EndableGit, group: Option<Pid>) -> Self {
+        *endable.running() = group;
+        Self(endable)
     }
 }
 
-impl Drop for Registered {
+impl Drop for Registered<'_> {
     fn drop(&mut self) {
-        *endable() = None;
+        *self.0.running() = None;
     }
 }
 

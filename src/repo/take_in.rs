@@ -6,8 +6,8 @@
 use std::{path::Path, sync::PoisonError};
 
 use super::{
-    Error, TaskBranch, Worktree, removal::remove_tree, roll_back::found_as, store::Store, tie::replace_file,
-    worktree::read_line,
+    Checkout, Error, TaskBranch, Worktree, git::LONG, removal::remove_tree, roll_back::found_as, store::Store,
+    tie::replace_file, worktree::read_line,
 };
 use crate::{
     domain::{checkout::Isolation, id::CommitId, repository::RepositoryChange},
@@ -80,12 +80,16 @@ impl Worktree {
     /// they are. [`Self::take_changes`] tells what was found.
     pub fn take_in(&self, head: &CommitId) -> Result<(), Error> {
         self.verify()?;
+        self.fill_sparse()?;
         self.end_operation()?;
         let found = self.tip()?;
         if found.as_ref() == Some(head) {
             return Ok(());
         }
         self.forget();
+        if !self.checkout().has_commit(head)? {
+            return Err(Error::Gone { git_dir: self.checkout().common_dir().to_owned() });
+        }
         let kept = found.as_ref().map(|found| self.branch().keep_commit("branch", found)).transpose()?;
         crash::point("take_in.kept");
         self.branch().put_back(head, kept.as_deref().unwrap_or_default())?;
@@ -126,6 +130,21 @@ impl Worktree {
         Ok(())
     }
 
+    /// Brings back the files that a command left out of a checkout which was not sparse when the task was opened: they are not
+    /// deleted. The configuration that changed is named.
+    fn fill_sparse(&self) -> Result<(), Error> {
+        if self.checkout().formats().sparse || !self.git_dir().join("info/sparse-checkout").exists() {
+            return Ok(());
+        }
+        let git = self.git()?;
+        let is_on = git.call(["config", "--type=bool", "--get", "core.sparseCheckout"]).also_fine(1).run()?;
+        if is_on.starts_with(b"true") {
+            self.forget();
+            git.call(["sparse-checkout", "disable"]).limit(LONG).run()?;
+        }
+        Ok(())
+    }
+
     /// Ends a rebase, a merge, a cherry-pick, a revert, a bisect.
     fn end_operation(&self) -> Result<(), Error> {
         let refs_in_files = self.checkout().formats().refs_in_files;
@@ -163,6 +182,15 @@ impl Worktree {
             self.changed(RepositoryChange::OperationEnded { operation: operation.to_owned(), kept: kept.take() });
         }
         Ok(())
+    }
+}
+
+impl Checkout {
+    /// The commits of `to` that none of the others holds, newest first, ten at most: id, author and subject.
+    pub fn commits_beyond(&self, to: &str, others: &[&CommitId]) -> Result<Vec<String>, Error> {
+        let call = self.git().call(["log", "--max-count=10", "--format=%h by %an (%s)", to, "--not"]);
+        let listed = call.args(others.iter().map(|commit| &commit.0)).run()?;
+        Ok(String::from_utf8_lossy(&listed).lines().map(str::to_owned).collect())
     }
 }
 

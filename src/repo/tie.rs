@@ -21,6 +21,7 @@ impl Worktree {
     /// had been changed.
     pub fn verify(&self) -> Result<bool, Error> {
         self.refuse_replaced()?;
+        self.refuse_gone()?;
         let mut changed = false;
         if self.branch().isolation == Isolation::Worktree && self.verify_tie()? {
             changed = true;
@@ -33,6 +34,12 @@ impl Worktree {
             self.repaired("HEAD");
         }
         Ok(changed)
+    }
+
+    /// Refuses a worktree without a repository: what was put back of its parts would make none.
+    fn refuse_gone(&self) -> Result<(), Error> {
+        let common = self.checkout().common_dir();
+        if common.join("objects").is_dir() { Ok(()) } else { Err(Error::Gone { git_dir: common.to_owned() }) }
     }
 
     /// Refuses a worktree whose directory is gone, or is another one by now, or to which a link leads: nothing of ours may

@@ -127,11 +127,11 @@ fn after(
     model: impl Fn(&mut PinnedModel),
 ) -> (Request, Vec<Event>) {
     let mut started = world.started(30);
-    (started.setup, started.checks, started.wording.version) = (None, Vec::new(), wording);
-    started.branch = format!("nisse/state-{number}");
+    (started.workplace.setup, started.checks, started.wording.version) = (None, Vec::new(), wording);
+    started.workplace.branch = format!("nisse/state-{number}");
     let worktree = world.worktree.with_file_name(format!("state-{number}"));
-    started.worktree = worktree.into_os_string().into_string().unwrap();
-    model(&mut started.model);
+    started.workplace.worktree = worktree.into_os_string().into_string().unwrap();
+    model(&mut started.models.own);
     let id = TaskId(uuid::Uuid::from_u128(0x7000_8000_0000_0000_0000 + number));
     let journal = Journal::begin(world.log("states"), CLOCK, id, started, Vec::new()).unwrap();
     let (_, mut events, mut requests) = world.enter_with(journal, move |request| {
@@ -149,7 +149,7 @@ fn after(
 /// The same request as a task of the other route would send it.
 fn natively(mut events: Vec<Event>) -> Request {
     let EventKind::TaskStarted(started) = &mut events[0].kind else { panic!("a task begins with its start") };
-    started.model.route = Route::Native;
+    started.models.own.route = Route::Native;
     let task = Task::fold(&events).unwrap().unwrap();
     match fit(&task, &mut View::default()) {
         Fit::Send(request) => *request,

@@ -3,7 +3,7 @@
 use std::{
     fs::{self, File},
     io::{Read as _, Write as _},
-    process::{Command, Stdio},
+    process::{Child, Command, Stdio},
     sync::mpsc,
     thread,
     time::Duration,
@@ -75,30 +75,59 @@ fn pipe() -> (std::io::PipeWriter, Stdio) {
 }
 
 #[test]
-fn whoever_waits_for_stdin_is_told_so() {
+fn whoever_waits_for_stdin_or_a_pipe_is_told_so() {
     let env = world();
     let (mut writer, stdin) = pipe();
-    let (said, hears) = mpsc::channel();
-    let (reader, stderr) = std::io::pipe().unwrap();
-    thread::spawn(move || {
-        let (mut reader, mut buffer) = (reader, [0; 1024]);
-        while let Ok(read @ 1..) = reader.read(&mut buffer) {
-            let _ = said.send(String::from_utf8_lossy(&buffer[..read]).into_owned());
-        }
-    });
-    let mut command = Command::new(env!("CARGO_BIN_EXE_nisse"));
-    command.arg("delegate").current_dir(env.checkout.path()).env_clear();
-    command.env("HOME", env.root()).env("PATH", std::env::var_os("PATH").unwrap());
-    let mut child = command.stdin(stdin).stdout(Stdio::null()).stderr(stderr).spawn().unwrap();
-    drop(command); // with its end of the pipe
-    let first = hears.recv_timeout(DEADLINE).expect("nothing was said");
+    let mut told = Told::start(&env, &["delegate"], stdin);
+    let first = told.first();
     assert!(first.contains("waiting for the brief on stdin"), "{first}");
     writer.write_all(b"do it\n").unwrap();
     drop(writer);
-    // it was read: what is missing now is the rest
-    assert_eq!(child.wait().unwrap().code(), Some(2));
-    let rest: String = hears.iter().collect();
-    assert!(rest.contains("the proxy's address is not set") && !rest.contains("waiting"), "{rest}");
+    told.ends();
+
+    let named = env.root().join("named");
+    assert!(Command::new("mkfifo").arg(&named).status().unwrap().success());
+    let mut told = Told::start(&env, &["delegate", "--file", named.to_str().unwrap()], Stdio::null());
+    let first = told.first();
+    assert!(first.contains(&format!("waiting for the brief in {}", named.display())), "{first}");
+    fs::write(&named, "do it\n").unwrap();
+    told.ends();
+}
+
+/// A nisse without settings, and what it says.
+struct Told {
+    child: Child,
+    hears: mpsc::Receiver<String>,
+}
+
+impl Told {
+    fn start(env: &TestEnvironment, arguments: &[&str], stdin: Stdio) -> Self {
+        let (said, hears) = mpsc::channel();
+        let (reader, stderr) = std::io::pipe().unwrap();
+        thread::spawn(move || {
+            let (mut reader, mut buffer) = (reader, [0; 1024]);
+            while let Ok(read @ 1..) = reader.read(&mut buffer) {
+                let _ = said.send(String::from_utf8_lossy(&buffer[..read]).into_owned());
+            }
+        });
+        let mut command = Command::new(env!("CARGO_BIN_EXE_nisse"));
+        command.args(arguments).current_dir(env.checkout.path()).env_clear();
+        command.env("HOME", env.root()).env("PATH", std::env::var_os("PATH").unwrap());
+        let child = command.stdin(stdin).stdout(Stdio::null()).stderr(stderr).spawn().unwrap();
+        drop(command); // with its end of the pipe
+        Self { child, hears }
+    }
+
+    fn first(&self) -> String {
+        self.hears.recv_timeout(DEADLINE).expect("nothing was said")
+    }
+
+    /// The brief was read: what is missing now is the rest.
+    fn ends(&mut self) {
+        assert_eq!(self.child.wait().unwrap().code(), Some(2));
+        let rest: String = self.hears.iter().collect();
+        assert!(rest.contains("the proxy's address is not set") && !rest.contains("waiting"), "{rest}");
+    }
 }
 
 #[test]

@@ -55,11 +55,11 @@ fn played() -> impl Strategy<Value = Played> {
 
 fn begun(route: Route, window: u64, reasoning: Reasoning) -> Task {
     let mut started = started();
-    started.model.route = route;
-    started.model.window = window;
-    started.model.max_output = window / 8;
-    started.model.reasoning = reasoning;
-    started.model.tool_choice = false;
+    started.models.own.route = route;
+    started.models.own.window = window;
+    started.models.own.max_output = window / 8;
+    started.models.own.reasoning = reasoning;
+    started.models.own.tool_choice = false;
     let kind = EventKind::TaskStarted(Box::new(started));
     let mut task = Task::begin(&Event { task: TASK, seq: 1, at_ms: 0, spent_ms: 0, kind }).unwrap();
     let ready = EventKind::WorktreeReady {
@@ -122,7 +122,7 @@ fn reply(task: &Task, request: &Request, played: &Played) -> Reply {
         let id = format!("v{}_{index}", request.turn);
         parts.push(Part::Call(Call::minted(request.turn, index, &id, "read_file", r#"{"path":"a"}"#, &[])));
     }
-    let pinned = &task.started.model;
+    let pinned = &task.started.models.own;
     let fallback = played.who == 0;
     let backing = match played.who {
         0 => "other/b".to_owned(),
@@ -226,7 +226,7 @@ fn play(route: Route, window: u64, reasoning: Reasoning, turns: &[Played]) {
         let mut overflows = 0;
         let request = loop {
             let Some(request) = asker.asks(&mut task) else { return };
-            let budget = task.started.model.input_budget();
+            let budget = task.started.models.own.input_budget();
             assert!(task.calibrated(request.estimated_input()) <= budget, "over the budget");
             assert_paired(&request);
             let body = plain(&request, from);

@@ -49,13 +49,15 @@ struct Job {
     workflow: Value,
     /// What expressions stand for.
     values: BTreeMap<String, String>,
+    /// Bytes of the artifact.
+    uploaded: u64,
 }
 
 impl Job {
     fn new(workflow: &str, script: impl Into<Script>) -> Self {
         let env = TestEnvironment::new(Wire::Chat, script);
         env.checkout.write("Makefile", "test:\n\ttest -e b.txt\n").commit("a test");
-        let [origin, temp, bin] = ["origin.git", "temp", "bin"].map(|name| env.root().join(name));
+        let [origin, temp, bin] = ["origin.git", "temp of it", "bin"].map(|name| env.root().join(name));
         env.checkout.git(&["clone", "--quiet", "--bare", ".", origin.to_str().unwrap()]);
         env.checkout.git(&["remote", "add", "origin", origin.to_str().unwrap()]);
         // a push leaves its remote-tracking branch
@@ -67,7 +69,10 @@ impl Job {
         program(&bin.join("sleep"), "true");
         env.set("PATH", &format!("{}:{}", bin.display(), std::env::var("PATH").unwrap()));
         let at = |path: &Path| path.to_str().unwrap().to_owned();
-        let workspace = at(env.checkout.path());
+        // under a name with spaces, as runners of companies have it
+        let workspace = env.root().join("work space");
+        symlink(env.checkout.path(), &workspace).unwrap();
+        let workspace = at(&workspace);
         env.set("RUNNER_TEMP", &at(&temp)).set("TMPDIR", &at(&temp)).set("GITHUB_OUTPUT", &at(&temp.join("output")));
         env.set("GITHUB_WORKSPACE", &workspace).set("GITHUB_REPOSITORY", "me/it");
         let values = [
@@ -83,7 +88,14 @@ impl Job {
             ("runner.temp", at(&temp)),
         ];
         let values = values.map(|(name, value)| (name.to_owned(), value)).into();
-        Self { origin: Checkout::existing(&origin), env, temp, workflow: parsed(&example(workflow)), values }
+        Self {
+            origin: Checkout::existing(&origin),
+            env,
+            temp,
+            workflow: parsed(&example(workflow)),
+            values,
+            uploaded: 0,
+        }
     }
 
     /// Runs the job; whether it is green, and its last step that was run.
@@ -100,7 +112,7 @@ impl Job {
                     "actions/checkout" => {}
                     "actions/upload-artifact" => {
                         let path = self.filled(step["with"]["path"].as_str().unwrap());
-                        assert!(fs::metadata(&path).unwrap().len() > 0, "{path} is empty");
+                        self.uploaded = fs::metadata(&path).unwrap().len();
                     }
                     other => panic!("the test knows no action {other}"),
                 }
@@ -198,6 +210,7 @@ fn finished_work_is_pushed_and_nothing_else() {
             let comment = job.comment();
             assert!(comment.starts_with("issue comment 7 --repo me/it"), "{comment}");
             assert!(comment.contains("Done on `nisse/") && comment.contains("Next: "), "{comment}");
+            assert!(job.uploaded > 0, "the log is empty");
         }
     }
 }
@@ -248,5 +261,47 @@ fn a_job_that_cannot_begin_says_why() {
         assert!(!green && run.code() == Some(2), "{workflow}\n{}", run.report());
         let said = if workflow == "github.yml" { job.comment() } else { run.stdout.clone() };
         assert!(said.contains("no-such-model"), "{workflow}: {said}");
+    }
+}
+
+/// A last line of nisse's for each exit status, and what is said of it; a killed one leaves a line in the middle, or none.
+const ENDS: [(i32, &str, &str, &str); 10] = [
+    (1, ERROR, "nisse ended with status 1: it broke. mend it", "it broke"),
+    (2, ERROR, "nisse ended with status 2: it broke. mend it", "mend it"),
+    (3, RESULT, "Not done: the cause", "not done"),
+    (4, RESULT, "A cap was reached: the cause", "not done"),
+    (5, RESULT, "Cut off: the cause", "upstream trouble"),
+    (6, ERROR, "A person must decide: it broke", "it broke"),
+    (7, RESULT, "Cut off: the cause", "the cause"),
+    (70, ERROR, "nisse ended with status 70: it broke. mend it", "it broke"),
+    (127, "", "nisse ended with status 127: it said nothing", "not found, or was killed"),
+    (137, EVENT, "nisse ended with status 137: it said nothing", "not found, or was killed"),
+];
+const ERROR: &str =
+    r#"{"v":1,"type":"error","exit":1,"task":null,"error":{"kind":"k","message":"it broke","hint":"mend it"}}"#;
+const RESULT: &str =
+    r#"{"v":1,"type":"result","task":"t","cause":"the cause","handback":null,"branch":null,"checks":[]}"#;
+const EVENT: &str = r#"{"v":1,"type":"event","event":"turn_ended","data":{}}"#;
+
+#[test]
+fn every_exit_status_is_told_and_only_results_leave_the_job_green() {
+    for workflow in ["github.yml", "gitea.yml"] {
+        let mut job = Job::new(workflow, Vec::new());
+        let nisse = job.env.root().join("bin/nisse");
+        fs::remove_file(&nisse).unwrap();
+        for (status, line, on_the_issue, in_the_log) in ENDS {
+            let doctor = "[ $1 = doctor ] && { echo '{\"checks\":[]}'; exit 0; }";
+            program(&nisse, &format!("{doctor}\n[ -z '{line}' ] || echo '{line}'\nexit {status}"));
+            let _ = fs::remove_file(job.temp.join("gh"));
+            let (green, run) = job.run();
+            assert_eq!(job.pushed(), 0, "{workflow}, {status}");
+            let (said, wanted, result) = match workflow {
+                "github.yml" => (job.comment(), on_the_issue, matches!(status, 3 | 4)),
+                _ => (run.stdout.clone(), in_the_log, false),
+            };
+            assert!(said.contains(wanted), "{workflow}, {status}: {wanted:?} is missing: {said}\n{}", run.report());
+            assert_eq!(green, result, "{workflow}, {status}\n{}", run.report());
+            assert!(green || run.code() == Some(status), "{workflow}, {status}\n{}", run.report());
+        }
     }
 }

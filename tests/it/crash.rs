@@ -4,6 +4,7 @@
 //! it is run to its end once, and names them.
 
 mod answers;
+mod at_once;
 mod calls;
 mod home;
 mod left;
@@ -157,6 +158,9 @@ impl End {
             names.sort();
             names.join("\n")
         };
+        let is_of_task = |name: &&str| {
+            name.split_once('.').is_some_and(|(_, kind)| kind != "beat") && !name.starts_with("checkout-")
+        };
         let worktrees = git(&["worktree", "list", "--porcelain"]);
         let said = BTreeMap::from([
             ("refs", refs.lines().map(counted).collect()),
@@ -165,8 +169,8 @@ impl End {
             ("status", git(&["status", "--porcelain", "--ignored"])),
             ("worktrees", worktrees.lines().filter(|line| !line.starts_with("HEAD ")).collect()),
             ("directories", list("worktrees")),
-            // how long a killed process had worked is no lock; it goes with the lock that it lies beside
-            ("locks", list("locks").lines().filter(|name| !name.ends_with(".beat")).collect::<Vec<_>>().join("\n")),
+            // how long a killed process had worked is no lock, and a checkout's is of use to the next that takes it
+            ("locks", list("locks").lines().filter(|name| is_of_task(name)).collect::<Vec<_>>().join("\n")),
             ("tasks", tasks.map(outcome).collect()),
             ("what is kept", unnamed),
         ]);

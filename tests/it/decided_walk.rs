@@ -3,11 +3,12 @@
 
 use nisse::domain::{
     checkout::Isolation,
-    event::{Event, EventKind, ResultStatus, TaskStarted, ToolResult},
+    event::{Event, EventKind, ResultStatus, ToolResult},
     id::{CallId, Hash, IntentId, TaskId},
     intent::{IntentKind, Status},
     model::Route,
     next::{Now, Recovery, Step, next},
+    note::Note,
     outcome::{End, Handback, Outcome},
     task::Task,
     upstream::Trouble,
@@ -64,7 +65,7 @@ impl Walk<'_> {
                 let succeeded = self.dice.below(3) > 0;
                 let word = || "w".to_owned();
                 let handback = Handback { changed: word(), now_true: word(), next: word(), succeeded };
-                self.push(EventKind::EndingAccepted { call: call.clone(), handback });
+                self.push(EventKind::EndingAccepted { call: call.clone(), note: Note::HandBack(handback) });
             }
             "read_file" => self.answer(call, ResultStatus::Done),
             "write_file" | "run_command" => {
@@ -104,7 +105,7 @@ impl Walk<'_> {
     }
 
     fn check(&mut self, call: &CallId) {
-        let claims = self.task.last_turn().unwrap().ending.as_ref().unwrap().1.succeeded;
+        let claims = self.task.last_turn().unwrap().ending.as_ref().unwrap().1.claims_success();
         if !claims {
             return self.answer(call, ResultStatus::Done);
         }
@@ -223,7 +224,9 @@ impl Walk<'_> {
 
 fn walked(choices: &[u8]) -> (Task, u32) {
     let isolation = Isolation::Worktree;
-    let kind = EventKind::TaskStarted(Box::new(TaskStarted { isolation, ..started() }));
+    let mut started = started();
+    started.workplace.isolation = isolation;
+    let kind = EventKind::TaskStarted(Box::new(started));
     let first = Event { task: TASK, seq: 1, at_ms: 0, spent_ms: 0, kind };
     let dice = Dice(choices.iter().cycle());
     let mut walk = Walk { task: Task::begin(&first).unwrap(), dice, cuts: 0, completions: 0 };
@@ -241,7 +244,7 @@ proptest! {
         prop_assert!(task.spend.turns <= task.started.caps.turns);
         if let Some((end, _)) = &task.ended {
             prop_assert!(task.turns.iter().all(|turn| turn.closed && turn.results.len() == turn.reply.calls().count()));
-            let accepted = task.handback.as_ref().is_some_and(|note| note.succeeded);
+            let accepted = task.note.as_ref().is_some_and(Note::claims_success);
             prop_assert_eq!(*end == End::Handback, accepted, "success is what was observed");
             let own = task.intent(IntentId::TASK).map(|own| own.status);
             prop_assert_eq!(own, Some(Status::Settled));

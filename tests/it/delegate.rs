@@ -268,3 +268,15 @@ fn of_a_renamed_file_both_names_are_told() {
     let diff = env.run(&["log", task, "--diff", "--json"]).exits(0).json().remove(0);
     assert_eq!(diff["files"], json!(["long.txt", "other.txt"]));
 }
+
+#[test]
+fn commits_are_said_to_be_kept_where_there_are_some() {
+    for (steps, kept) in [
+        (vec![Step::give_up()], false),
+        (vec![Step::call("write_file", json!({"path": "b.txt", "content": "b\n"})), Step::give_up()], true),
+    ] {
+        let env = TestEnvironment::new(Wire::Chat, steps);
+        let run = env.run(&["delegate", "Make b.txt."]);
+        assert_eq!(run.exits(3).stdout.contains("\ndiscarded  the commits are kept at "), kept, "{}", run.report());
+    }
+}

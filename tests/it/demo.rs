@@ -32,7 +32,13 @@ fn it_mends_a_bug_and_shows_branch_note_and_diff() {
     {
         assert!(stdout.contains(part), "{part:?} is missing:\n{stdout}");
     }
-    for part in ["failed with status 1", "│ mean of '': got an error, wanted 0", "`sh test.sh` passed", "turn 6/30"] {
+    for part in [
+        "failed with status 1",
+        "│ mean of '': got an error, wanted 0",
+        "`sh test.sh` passed",
+        "turn 6/30",
+        "\nOnce more, and now I look.\nturn 5/30",
+    ] {
         assert!(stderr.contains(part), "{part:?} is missing:\n{stderr}");
     }
     // what it says to do works, and the branch holds what it says

@@ -134,11 +134,51 @@ async fn what_a_weak_model_lacks_is_a_warning() {
     let report = place.doctor(&base).await;
     let told: Vec<_> = found(&report, "delegate").iter().map(|(_, text)| *text).collect();
     let warned = |words: &str| told.iter().any(|text| text.contains(words));
-    assert!(warned("output ceiling of 16384") && warned("no tools") && warned("normalized way"), "{told:?}");
+    assert!(warned("output ceiling of 16384") && warned("no tools"), "{told:?}");
+    // nothing could be done about it
+    assert!(!warned("normalized way"), "{told:?}");
     assert_eq!(report.exit(), 0);
+    // what holds for two roles is told once
+    let report = place.doctor(&[&base[..], &[("NISSE_ROLE_PLANNER", "weak")]].concat()).await;
+    let ceilings = report.checks.iter().filter(|check| check.found.contains("output ceiling of 16384")).count();
+    assert_eq!(ceilings, 1, "{report:?}");
     // a cap on what cannot be counted is not a warning
     let capped = place.doctor(&[&base[..], &[("NISSE_DELEGATE_MAX_COST", "1")]].concat()).await;
     assert_eq!(capped.exit(), 2);
+}
+
+#[tokio::test]
+async fn a_model_of_anthropics_that_is_declared_to_be_anothers_is_a_warning() {
+    let mut catalog = catalog();
+    catalog["data"][0]["litellm_params"]["model"] = json!("openai/claude-x");
+    let (place, address) = (Place::new(), proxy(StatusCode::OK, catalog).await);
+    let base = [("NISSE_LLM_BASE_URL", address.as_str()), ("NISSE_LLM_TOKEN", "t"), ("NISSE_ROLE_DELEGATE", "strong")];
+    let report = place.doctor(&base).await;
+    assert!(found(&report, "delegate").iter().any(|(_, text)| text.contains("normalized way")), "{report:?}");
+}
+
+#[tokio::test]
+async fn every_variable_is_counted_and_a_settings_file_below_the_root_is_not_read() {
+    let (place, address) = (Place::new(), proxy(StatusCode::OK, catalog()).await);
+    let base = [("NISSE_LLM_BASE_URL", address.as_str()), ("NISSE_LLM_TOKEN", "t"), ("NISSE_ROLE_DELEGATE", "strong")];
+    let report = place.doctor(&base).await;
+    let settings = found(&report, "settings");
+    assert!(
+        matches!(settings[..], [(Verdict::Good, text)] if text.ends_with(", 3 from NISSE_* variables")),
+        "{settings:?}"
+    );
+    let root = place.repository();
+    let below = root.join("a/b");
+    std::fs::create_dir_all(&below).unwrap();
+    std::fs::write(root.join("a/nisse.toml"), "[check]\n").unwrap();
+    let unread = async |directory: &std::path::Path| {
+        let report = doctor::doctor(&place.environment(&base), &Flags::default(), directory, false).await;
+        found(&report, "settings").iter().any(|(_, text)| text.contains("a/nisse.toml is not read"))
+    };
+    assert!(unread(&below).await && !unread(&root).await);
+    // the one at the root is
+    std::fs::rename(root.join("a/nisse.toml"), root.join("nisse.toml")).unwrap();
+    assert!(!unread(&below).await);
 }
 
 #[tokio::test]
@@ -244,6 +284,8 @@ async fn models_are_those_that_could_do_a_task_and_a_filter_picks() {
     let picked = told(Some("CLAUDE"), false).await;
     assert!(picked.contains("strong") && !picked.contains("vague"), "{picked}");
     assert!(told(Some("none such"), false).await.contains("no model that has \"none such\" in its name"));
+    // no header over nothing, and the way to what is hidden
+    assert_eq!(told(Some("vectors"), false).await, "… 1 more model without tools: nisse models vectors --all\n");
 }
 
 #[tokio::test]

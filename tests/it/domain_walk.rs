@@ -1,23 +1,27 @@
 //! Random legal histories of a task: for every one of them, and every prefix, the fold, the tables, the codec and the
 //! decision hold.
 
+use std::collections::BTreeMap;
+
 use nisse::{
     agent::roles,
     domain::{
-        apply::{Advance, Landing, Manner},
-        caps::{Cap, Caps, Money},
+        caps::{Cap, Caps},
         checkout::{Base, Isolation},
-        event::{Event, EventKind, ResultStatus, Seen, TaskStarted, ToolResult},
+        event::{Event, EventKind, ResultStatus, Seen, ToolResult},
         gate::Answer,
         id::{CallId, CommitId, Hash, IntentId, TaskId},
-        intent::{IntentKind, Status, Way},
+        intent::{Advance, IntentKind, Landing, Manner, Status, Way},
+        legal,
         message::{Call, Part, Reply, Stop},
         model::{AnsweredBy, PinnedModel, Prices, Route, Usage},
+        money::Money,
         next::{Now, Recovery, Step, next},
+        note::Note,
         outcome::{End, Handback, Pause},
-        phase,
         reasoning::Reasoning,
-        role::{OfferedTool, Role, RoleName, ToolName},
+        role::{Limits, OfferedTool, OnFailure, OnSuccess, Role, RoleName, ToolName, WhenMet},
+        started::{Assignment, CommandRules, FileLimits, HostName, Models, Sandbox, TaskStarted, Tree, WorkplaceSpec},
         task::Task,
         upstream::Trouble,
     },
@@ -37,44 +41,48 @@ fn offered(name: ToolName) -> OfferedTool {
 
 pub(crate) fn started() -> TaskStarted {
     TaskStarted {
+        tree: Tree::root(TASK),
         role: Role {
             name: RoleName::Delegate,
             prompt: "You are the delegate.".to_owned(),
             tools: ToolName::ALL.map(offered).to_vec(),
             ending: ToolName::HandBack,
-            bad_replies: 3,
-            repeats: 4,
-            failed_checks: 3,
+            limits: Limits { bad_replies: 3, repeats: 4, failed_checks: 3, when_met: WhenMet::Fail },
+            on_success: OnSuccess::Squash,
+            on_failure: OnFailure::Discard,
             fallbacks: false,
         },
         wording: roles::wording(),
-        brief: "mend it".to_owned(),
-        model: PinnedModel {
-            alias: "a".to_owned(),
-            backing: "openai/a".to_owned(),
-            provider: "openai".to_owned(),
-            route: Route::Normalized,
-            window: 100_000,
-            max_output: 4096,
-            tool_choice: true,
-            reasoning: Reasoning::Off,
-            prices: Prices { input: Some(Money(1_000_000)), output: Some(Money(2_000_000)), ..Prices::default() },
+        assignment: Assignment::Brief("mend it".to_owned()),
+        models: Models {
+            own: PinnedModel {
+                alias: "a".to_owned(),
+                backing: "openai/a".to_owned(),
+                provider: "openai".to_owned(),
+                route: Route::Normalized,
+                window: 100_000,
+                max_output: 4096,
+                tool_choice: true,
+                reasoning: Reasoning::Off,
+                prices: Prices { input: Some(Money(1_000_000)), output: Some(Money(2_000_000)), ..Prices::default() },
+            },
+            others: BTreeMap::new(),
         },
         caps: Caps { turns: 5, tokens: 60_000, cost: Some(Money(80_000_000_000)), time_ms: 5_000 },
-        checkout: "/checkout".to_owned(),
-        base: Base { commit: Some(CommitId("0".repeat(40))), branch: Some("main".to_owned()), explicit: false },
-        branch: "nisse/x".to_owned(),
-        worktree: "/worktree".to_owned(),
-        isolation: Isolation::InPlace,
-        filters: nisse::domain::filters::Filters::default(),
-        copy: Vec::new(),
-        setup: None,
+        workplace: WorkplaceSpec {
+            host: HostName::Here,
+            checkout: "/checkout".to_owned(),
+            base: Base { commit: Some(CommitId("0".repeat(40))), branch: Some("main".to_owned()), explicit: false },
+            branch: "nisse/x".to_owned(),
+            worktree: "/worktree".to_owned(),
+            isolation: Isolation::InPlace,
+            filters: nisse::domain::filters::Filters::default(),
+            copy: Vec::new(),
+            setup: None,
+        },
         checks: vec!["true".to_owned()],
-        command_time_ms: 1000,
-        deny: Vec::new(),
-        max_untracked: 1,
-        pass_env: Vec::new(),
-        keep_turns: false,
+        commands: CommandRules { time_ms: 1000, pass_env: Vec::new(), keep_output: 16_384, sandbox: Sandbox::None },
+        files: FileLimits { deny: Vec::new(), max_untracked: 1 },
     }
 }
 
@@ -233,7 +241,7 @@ fn candidates(task: &Task, dice: &mut Dice<'_>) -> Vec<EventKind> {
             checkpoint: (dice.below(3) == 0).then(|| commit(4)),
             seen: (dice.below(3) == 0).then(|| Seen { path: "a".to_owned(), hash: Hash::of(b"a") }),
         }),
-        EventKind::EndingAccepted { call: call.clone(), handback },
+        EventKind::EndingAccepted { call: call.clone(), note: Note::HandBack(handback) },
         EventKind::CheckRan {
             call,
             command: "true".to_owned(),
@@ -278,7 +286,7 @@ fn walk_with(choices: &[u8], tried: &mut table::Tried) -> Vec<Event> {
     for _ in 0..choices.len() {
         let all = candidates(&task, dice);
         let (legal, illegal): (Vec<_>, Vec<_>) = all.into_iter().partition(|kind| {
-            let said = phase::is_legal(&task, kind);
+            let said = legal::is_legal(&task, kind);
             assert_eq!(said.is_ok(), table::may_follow(&task, kind), "{kind:?}: {said:?} of {task:#?}");
             tried.count(&task, kind, said.is_ok());
             said.is_ok()
@@ -363,7 +371,7 @@ proptest! {
             let find = |hash: &Hash| {
                 row.blobs.iter().find(|(have, _)| have == hash).map(|(_, text)| text.clone()).ok_or_else(|| "missing".to_owned())
             };
-            prop_assert_eq!(log::decode(log::EVENTS, &row.kind, &row.body, &find).unwrap(), event.kind);
+            prop_assert_eq!(log::decode(log::EVENTS, TASK, &row.kind, &row.body, &find).unwrap(), event.kind);
         }
     }
 }
@@ -372,7 +380,7 @@ proptest! {
 fn a_row_with_a_missing_or_an_unknown_member_is_refused() {
     let none = |_: &Hash| Err("no blob".to_owned());
     let row = r#"{"request":1,"trouble":"cut","message":"m","usage":null,"retry_in_ms":null}"#;
-    assert!(log::decode(log::EVENTS, "request_ended", row, &none).is_ok());
+    assert!(log::decode(log::EVENTS, TASK, "request_ended", row, &none).is_ok());
     for bad in [
         row.replace(r#","usage":null"#, ""),
         row.replace('}', r#","more":1}"#),
@@ -380,9 +388,9 @@ fn a_row_with_a_missing_or_an_unknown_member_is_refused() {
         row.replace("\"m\"", r#"{"$blob":"00","bytes":1}"#),
         "{".to_owned(),
     ] {
-        assert!(log::decode(log::EVENTS, "request_ended", &bad, &none).is_err(), "{bad}");
+        assert!(log::decode(log::EVENTS, TASK, "request_ended", &bad, &none).is_err(), "{bad}");
     }
-    assert!(log::decode(log::EVENTS, "unheard_of", "{}", &none).is_err());
+    assert!(log::decode(log::EVENTS, TASK, "unheard_of", "{}", &none).is_err());
 }
 
 /// What the walks above must reach, or they would show little.

@@ -6,12 +6,13 @@ use std::time::Duration;
 use nisse::{
     agent::retry,
     domain::{
-        caps::{Cap, Caps, Money, Spend},
+        caps::{Cap, Caps, Spend},
         event::{Event, EventKind, ResultStatus, ToolResult},
         id::{CommitId, TaskId},
         mask::{MASKED, Mask},
         message::{Call, Part, Reply, Stop},
         model::{AnsweredBy, PinnedModel, Prices, Route, Usage},
+        money::Money,
         next::{Now, Step, next},
         outcome::{End, Outcome, Pause},
         reasoning::Reasoning,
@@ -329,11 +330,11 @@ fn a_model_may_go_wrong_so_often_and_no_more() {
         }
     };
     let role = started().role;
-    for (count, fails) in [(role.bad_replies - 1, false), (role.bad_replies, true)] {
+    for (count, fails) in [(role.limits.bad_replies - 1, false), (role.limits.bad_replies, true)] {
         assert_eq!(failed(&|task| task.bad_replies = count), fails, "bad replies");
     }
     // as many checks may fail, and be mended
-    for (count, fails) in [(role.failed_checks, false), (role.failed_checks + 1, true)] {
+    for (count, fails) in [(role.limits.failed_checks, false), (role.limits.failed_checks + 1, true)] {
         assert_eq!(failed(&|task| task.failed_checks = count), fails, "failed checks");
     }
     for (count, fails) in [(1, false), (2, true)] {
@@ -341,12 +342,12 @@ fn a_model_may_go_wrong_so_often_and_no_more() {
     }
     // the model is told first, and then it came once more
     for (count, told, fails) in [
-        (role.repeats, role.repeats - 1, true),
-        (role.repeats, 1, true),
-        (role.repeats, role.repeats, false),
-        (role.repeats, 0, false),
-        (role.repeats + 5, 0, false),
-        (role.repeats - 1, 1, false),
+        (role.limits.repeats, role.limits.repeats - 1, true),
+        (role.limits.repeats, 1, true),
+        (role.limits.repeats, role.limits.repeats, false),
+        (role.limits.repeats, 0, false),
+        (role.limits.repeats + 5, 0, false),
+        (role.limits.repeats - 1, 1, false),
     ] {
         assert_eq!(
             failed(&|task| task.repeat = Repeat { key: None, count, told }),
@@ -367,7 +368,7 @@ fn a_model_may_go_wrong_so_often_and_no_more() {
 
 #[test]
 fn a_window_is_for_input_without_a_margin_and_the_ceiling() {
-    let model = |window, max_output| PinnedModel { window, max_output, ..started().model };
+    let model = |window, max_output| PinnedModel { window, max_output, ..started().models.own };
     assert_eq!(model(100_000, 4096).input_budget(), 100_000 - 10_000 - 4096);
     assert_eq!(model(8192, 1024).input_budget(), 8192 - 1024 - 1024, "a tenth would be less");
     assert_eq!(model(1000, 4096).input_budget(), 0);
@@ -383,7 +384,7 @@ fn estimates_are_scaled_by_what_the_asked_model_counted_last() {
         }
         task.calibrated(1000)
     };
-    let window = started().model.window;
+    let window = started().models.own.window;
     assert_eq!(counted(&[]), 1000);
     assert_eq!(counted(&[(150, false)]), 1500);
     assert_eq!(counted(&[(50, false)]), 1000, "never fewer");

@@ -229,6 +229,50 @@ fn the_doctor_knows_whose_marker_it_is() {
     env.assert_checkout_unchanged();
 }
 
+/// Whose commit it is nobody can tell: it is named, and the way back.
+#[test]
+fn what_the_person_commits_while_a_command_runs_is_named() {
+    let scratch = tempfile::tempdir().unwrap();
+    let (began, go_on) = (scratch.path().join("began"), scratch.path().join("go-on"));
+    let line = format!(": > {}; until test -e {}; do sleep 0.02; done", began.display(), go_on.display());
+    let env =
+        TestEnvironment::new(Wire::Chat, vec![Step::call("run_command", json!({"command": line})), Step::hand_back()]);
+    let places = [".git/refs/heads/mine", ".git/logs/refs/heads/mine", ".git/COMMIT_EDITMSG"];
+    for place in places {
+        env.may_add(place);
+    }
+    env.person_will_change(".git/logs/HEAD");
+    let running = env.start(&["delegate", "--json", "--isolation", "in-place", "Make b.txt."]);
+    assert!(wait_until(Duration::from_mins(2), || began.exists()), "the command did not begin");
+    env.checkout.git(&["switch", "--quiet", "--create", "mine"]);
+    env.checkout.write("b.txt", "mine\n").git(&["add", "b.txt"]);
+    env.checkout.git(&["commit", "--quiet", "--author", "Somebody <s@example.org>", "--message", "my own work"]);
+    fs::write(&go_on, "").unwrap();
+    let result = env.finish(running).ends(0, "handback");
+    let notices = result["notices"].to_string();
+    let commit = env.checkout.git(&["rev-parse", "--short", "mine"]);
+    assert!(notices.contains(&format!("{commit} by Somebody (my own work)")), "{notices}");
+    assert!(notices.contains("git cherry-pick"), "{notices}");
+    env.person(|checkout| drop(checkout.git(&["cherry-pick", &commit])));
+    assert_eq!(env.checkout.git(&["show", "main:b.txt"]), "mine");
+}
+
+/// What a command leaves out of the checkout is there again once it is given back.
+#[test]
+fn a_sparse_checkout_that_a_command_made_leaves_no_file_out() {
+    let line = "mkdir -p src; git sparse-checkout set src; echo b > b.txt; ls";
+    let env =
+        TestEnvironment::new(Wire::Chat, vec![Step::call("run_command", json!({"command": line})), Step::hand_back()]);
+    env.checkout.write("docs/d.txt", "d\n").write("src/s.txt", "s\n").commit("files");
+    for place in ["config", "config.worktree", "info/sparse-checkout", "logs/HEAD"] {
+        env.person_will_change(&format!(".git/{place}"));
+    }
+    let result = env.delegate(&["--isolation", "in-place"], "Make b.txt.").ends(0, "handback");
+    assert_eq!(env.on_branch(&result, "docs/d.txt").unwrap(), b"d\n");
+    assert_eq!(env.checkout.git(&["status", "--porcelain"]), "");
+    assert!(env.checkout.path().join("docs/d.txt").exists());
+}
+
 /// Whether it succeeds, fails or is stopped: nobody can tell its changes from the person's, so all of them are kept.
 #[test]
 fn what_the_person_changes_while_the_setup_runs_is_kept() {

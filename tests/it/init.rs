@@ -71,6 +71,10 @@ fn a_proxy_that_cannot_be_asked_keeps_nothing_from_being_written() {
     let notes = said["notes"].to_string();
     assert!(notes.contains("no nisse.toml") && notes.contains("no model is filled in"), "{notes}");
     assert!(fs::read_to_string(&named).unwrap().contains(&format!("base_url = \"{}\"", env.server.url())));
+    // what is next is said for the file that was named
+    let again = env.run(&["init", "--config", named.to_str().unwrap()]);
+    let next = format!("next   nisse doctor --config {}", named.display());
+    assert!(again.exits(0).stdout.contains(&next), "{}", again.report());
     env.server.switch().up();
     env.run(&["--config", named.to_str().unwrap(), "models"]).exits(0);
 }
@@ -87,8 +91,14 @@ fn what_is_there_is_left_and_what_cannot_be_written_is_said() {
     // not even root makes a directory in /proc
     let error = env.run(&["init", "--json", "--config", "/proc/nisse/config.toml"]).exits(1).json().remove(0);
     assert!(error["error"]["message"].as_str().unwrap().contains("/proc/nisse/config.toml"), "{error}");
-    env.set("NISSE_MAX_OUTPUT_TOKENS", "many");
+    let error = env.run(&["init", "--json", "--config", env.root().to_str().unwrap()]).exits(1).json().remove(0);
+    assert!(error["error"]["hint"].as_str().unwrap().contains("not a directory"), "{error}");
+    // of a directory that is not there nothing is written at all
     fs::remove_file(own(&env)).unwrap();
+    let error = env.run(&["init", "--json", "-C", "no-such-place"]).exits(1).json().remove(0);
+    assert_eq!(error["error"]["kind"], "no_repository");
+    assert!(!own(&env).exists());
+    env.set("NISSE_MAX_OUTPUT_TOKENS", "many");
     env.run(&["init"]).exits(2);
     assert!(!own(&env).exists());
 }

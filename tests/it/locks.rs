@@ -1,10 +1,14 @@
 //! Lock files of git's that are left: a task's own are removed by its next owner, others are named with their age.
 
-use std::fs;
+use std::{
+    fs,
+    sync::atomic::{AtomicBool, Ordering},
+    time::Duration,
+};
 
 use serde_json::{Value, json};
 
-use crate::support::{Step, TestEnvironment, Wire};
+use crate::support::{Script, Step, TestEnvironment, Wire, wait_until};
 
 /// A task that rests, in a world; its id and its branch.
 fn resting() -> (TestEnvironment, String, String) {
@@ -76,4 +80,81 @@ fn others_are_named_with_their_age_and_stay() {
     let result = env.run(&["drop", "--json", &task]).ends(0, "dropped");
     env.assert_discarded(&result);
     env.person(|_| {});
+}
+
+/// The lock files below the checkout's git directory.
+fn locks_in(env: &TestEnvironment) -> Vec<String> {
+    let listed = env.run_program("find", &[".git", "-name", "*.lock"]);
+    let mut all: Vec<String> = listed.stdout.lines().map(str::to_owned).collect();
+    all.sort();
+    all
+}
+
+fn command(line: &str) -> Step {
+    Step::call("run_command", json!({"command": line}))
+}
+
+const LEAVES: &str = "for name in index HEAD packed-refs config refs/heads/main refs/tags/x/y; do \
+                      lock=$(git rev-parse --git-path $name.lock); mkdir -p $(dirname $lock); : > $lock; done; \
+                      echo b > b.txt";
+/// A git that has taken the index's lock is killed without a chance to give it back.
+const KILLED: &str = "echo c >> a.txt; GIT_EDITOR='sh -c \"kill -9 $PPID\"' git commit -qa; echo c > c.txt";
+
+/// Nobody is left who could hold them.
+#[test]
+fn what_the_git_of_a_command_left_locked_is_removed_and_told() {
+    for isolation in ["worktree", "in-place"] {
+        let env = TestEnvironment::new(
+            Wire::Chat,
+            vec![command(LEAVES), command(KILLED), command("true"), Step::hand_back()],
+        );
+        env.may_add(".git/refs/tags").may_add(".git/COMMIT_EDITMSG").person_will_change(".git/logs/HEAD");
+        let run = env.delegate(&["--isolation", isolation], "Do it.");
+        let result = run.ends(0, "handback");
+        assert_eq!(env.on_branch(&result, "c.txt").unwrap(), b"c\n");
+        assert_eq!(locks_in(&env), Vec::<String>::new(), "{isolation}");
+        assert_eq!(run.stdout.matches("\"locks_removed\"").count(), 2, "{isolation}: {}", run.report());
+    }
+}
+
+/// In the checkout itself, beside a task in a worktree; or held by somebody who lives.
+#[test]
+fn what_somebody_else_may_have_locked_meanwhile_stays() {
+    let scratch = tempfile::tempdir().unwrap();
+    let (held, go) = (scratch.path().join("held"), scratch.path().join("go"));
+    let waits = format!(": > {}; until test -e {}; do sleep 0.02; done", held.display(), go.display());
+    let env = TestEnvironment::new(Wire::Chat, vec![command(&format!("{waits}; echo b > b.txt")), Step::hand_back()]);
+    let running = env.start(&["delegate", "--json", "Make b.txt."]);
+    assert!(wait_until(Duration::from_mins(2), || held.exists()), "it did not begin");
+    let git = env.checkout.path().join(".git");
+    let open = fs::File::create(git.join("packed-refs.lock")).unwrap();
+    fs::write(git.join("index.lock"), "").unwrap();
+    fs::write(&go, "").unwrap();
+    env.finish(running).ends(0, "handback");
+    assert_eq!(locks_in(&env), [".git/index.lock", ".git/packed-refs.lock"]);
+    drop(open);
+    for name in ["index.lock", "packed-refs.lock"] {
+        fs::remove_file(git.join(name)).unwrap();
+    }
+}
+
+#[test]
+fn in_place_they_go_too_where_nisse_was_killed_with_the_command() {
+    let went = AtomicBool::new(false);
+    let env = TestEnvironment::new(
+        Wire::Chat,
+        Script::by_content(move |asked| match asked.replies() {
+            0 if !went.swap(true, Ordering::SeqCst) => command(&format!("{LEAVES}; kill -9 $PPID")),
+            _ => Step::hand_back(),
+        }),
+    );
+    env.may_add(".git/refs/tags").person_will_change(".git/logs/HEAD");
+    let died = env.delegate(&["--isolation", "in-place"], "Make b.txt.");
+    assert_eq!(died.code(), None, "{}", died.report());
+    assert_eq!(locks_in(&env).len(), 6);
+    let task = died.json()[0]["task"].as_str().unwrap().to_owned();
+    env.run(&["resume", "--json", &task]).ends(6, "gated");
+    assert_eq!(locks_in(&env), Vec::<String>::new());
+    let result = env.run(&["resume", "--json", &task, "--keep"]).ends(0, "handback");
+    assert_eq!(env.on_branch(&result, "b.txt").unwrap(), b"b\n");
 }

@@ -146,7 +146,7 @@ fn asked_after_a_cut(version: u32, recorded: &Value, nth: usize) -> String {
         .unwrap();
     drop(database);
     let before = Task::fold(&events[..usize::try_from(cut).unwrap() - 1]).unwrap().unwrap();
-    let (branch, head) = (format!("refs/heads/{}", before.started.branch), before.head.unwrap());
+    let (branch, head) = (format!("refs/heads/{}", before.started.workplace.branch), before.head.unwrap());
     env.checkout.git(&["fetch", "--quiet", bundle.to_str().unwrap(), &format!("refs/nisse/turns/{task}")]);
     env.checkout.git(&["update-ref", &branch, &head.0]);
     env.run(&["resume", "--json", &task.to_string()]).ends(5, "interrupted");
@@ -162,8 +162,8 @@ fn summary(task: &Task, root: &str) -> Value {
         "events": task.seq,
         "outcome": outcome.as_ref().map(nisse::domain::outcome::Outcome::word),
         "cause": outcome.as_ref().map(|outcome| text(outcome.cause())),
-        "branch": task.started.branch,
-        "route": task.started.model.route,
+        "branch": task.started.workplace.branch,
+        "route": task.started.models.own.route,
         "head": task.head,
         "turns": task.spend.turns,
         "requests": task.requests,
@@ -173,7 +173,7 @@ fn summary(task: &Task, root: &str) -> Value {
         "evicted_through": task.evicted_through,
         "intents": task.intents.iter().map(|intent| format!("{:?}", intent.status)).collect::<Vec<_>>(),
         "files": task.seen.keys().collect::<Vec<_>>(),
-        "handback": task.handback.as_ref().map(|note| &note.changed),
+        "handback": task.note.as_ref().map(|note| &note.handback().changed),
     })
 }
 

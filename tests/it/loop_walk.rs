@@ -13,7 +13,6 @@ use nisse::{
         intent::{IntentKind, Status},
         message::{Call, Part, Reply, Stop},
         outcome::{End, Outcome, Pause},
-        phase,
         task::Task,
         upstream::Trouble,
     },
@@ -216,7 +215,7 @@ fn seen(events: &[Event], coverage: &mut std::collections::BTreeMap<String, usiz
             EventKind::TaskEnded { end, .. } => format!("{end:?}"),
             EventKind::TaskPaused { pause, .. } => format!("{pause:?}"),
             EventKind::ToolResult(result) => format!("{:?}", result.status),
-            other => phase::name(other).to_owned(),
+            other => other.name().to_owned(),
         };
         *coverage.entry(name).or_default() += 1;
     }
@@ -232,7 +231,7 @@ fn whatever_a_model_sends_the_loop_keeps_its_promises_and_can_be_cut_anywhere() 
         world.reset(None);
         let mut started = world.started(8);
         started.caps.tokens = if seed % 5 == 0 { 12_000 } else { 1 << 40 };
-        started.model.tool_choice = seed % 2 == 0;
+        started.models.own.tool_choice = seed % 2 == 0;
         let journal = Journal::begin(world.log(&format!("whole{seed}")), CLOCK, TASK, started, Vec::new()).unwrap();
         let whole = world.enter_with(journal, move |request| answer(seed, request));
         seen(&whole.1, &mut coverage);

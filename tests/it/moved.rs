@@ -4,7 +4,10 @@ use std::{fs, path::Path};
 
 use serde_json::{Value, json};
 
-use crate::support::{Run, Step, TestEnvironment, Wire};
+use crate::{
+    gates::killed_in,
+    support::{Run, Step, TestEnvironment, Wire},
+};
 
 fn write(path: &str) -> Step {
     Step::call("write_file", json!({"path": path, "content": "x\n"}))
@@ -93,6 +96,22 @@ fn a_task_is_found_and_goes_on_where_its_checkout_was_moved_to() {
         }
         env.changed_paths();
     }
+}
+
+/// Files are named from the repository on, so that a move is no change of theirs.
+#[test]
+fn of_a_checkout_that_was_moved_while_a_task_was_cut_off_nothing_is_said_to_have_changed() {
+    let (env, _scratch) = killed_in(Wire::Chat, "worktree", "echo c > c.txt", |_| ());
+    let (home, away) = (env.checkout.path().to_owned(), env.root().join("elsewhere"));
+    fs::rename(&home, &away).unwrap();
+    fs::create_dir(&home).unwrap();
+    at(&env, &away, &["resume", "--json"]).ends(6, "gated");
+    let result = at(&env, &away, &["resume", "--json", "--keep"]).ends(0, "handback");
+    assert!(!result["notices"].to_string().contains("while a command ran"), "{result}");
+    fs::remove_dir(&home).unwrap();
+    fs::rename(&away, &home).unwrap();
+    assert_eq!(env.on_branch(&result, "c.txt").unwrap(), b"c\n");
+    env.person(|_| {});
 }
 
 #[test]

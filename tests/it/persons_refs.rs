@@ -79,13 +79,26 @@ fn a_stash_that_a_command_emptied_is_what_it_was() {
 #[test]
 fn a_branch_and_a_tag_that_a_command_deleted_are_back() {
     let mut before = String::new();
-    let (env, result, told) = after("git branch -qD topic; git tag -d v1; git pack-refs --all", |env| {
+    let line = "git branch -qD topic; git tag -d v1; git pack-refs --all";
+    let upstream = [("remote", "origin"), ("merge", "refs/heads/t"), ("merge", "refs/heads/u"), ("description", "")];
+    let (env, result, told) = after(line, |env| {
+        for (key, value) in upstream {
+            env.checkout.git(&["config", "--add", &format!("branch.topic.{key}"), value]);
+        }
         before = refs(&env.checkout);
-        let places = ["refs/heads/topic", "refs/heads/main", "refs/tags/v1", "packed-refs", "logs/refs/heads/topic"];
+        let places =
+            ["config", "refs/heads/topic", "refs/heads/main", "refs/tags/v1", "packed-refs", "logs/refs/heads/topic"];
         let places = places.map(|place| format!(".git/{place}"));
         may_change(env, &places.each_ref().map(String::as_str));
         may_change(env, &STASH);
     });
+    let settings = env.checkout.git(&["config", "--get-regexp", "^branch\\.topic\\."]);
+    let mut settings: Vec<_> = settings.lines().map(str::trim_end).collect();
+    settings.sort_unstable();
+    let mut wanted = upstream.map(|(key, value)| format!("branch.topic.{key} {value}").trim_end().to_owned());
+    wanted.sort();
+    assert_eq!(settings, wanted, "git forgets its upstream with it");
+    assert!(!result["notices"].to_string().contains(".git/config"), "{result}");
     let is = refs(&env.checkout);
     for line in before.lines() {
         assert!(is.contains(line), "{line} is not in\n{is}");

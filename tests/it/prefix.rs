@@ -10,6 +10,7 @@ mod verdicts;
 mod window;
 
 use std::{
+    collections::BTreeMap,
     fs,
     path::{Path, PathBuf},
     process::Command,
@@ -22,21 +23,23 @@ use nisse::{
         scripted::{Scripted, reply},
     },
     agent::{
-        context::View,
-        env::{Env, Stopper},
+        outside::{Outside, Stopper},
         roles, turn,
+        workplace::Workplace,
     },
     domain::{
-        caps::{Caps, Money},
+        caps::Caps,
         checkout::Isolation,
-        event::{Event, EventKind, TaskStarted},
+        event::{Event, EventKind},
         id::{CommitId, IntentId, TaskId},
         intent::{IntentKind, Status},
         mask::Mask,
         message::{self, Call, Part},
         model::{PinnedModel, Prices, Route, Usage},
+        money::Money,
         outcome::{Outcome, Pause},
         reasoning::Reasoning,
+        started::{Assignment, CommandRules, FileLimits, HostName, Models, Sandbox, TaskStarted, Tree, WorkplaceSpec},
         task::Task,
     },
     log::{Access, Journal, Log},
@@ -145,35 +148,44 @@ impl World {
     pub(crate) fn started(&self, turns: u32) -> TaskStarted {
         let checkout = self.checkout();
         TaskStarted {
+            tree: Tree::root(TASK),
             role: roles::delegate(),
             wording: roles::wording(),
-            brief: "say three where it says two".to_owned(),
-            model: PinnedModel {
-                alias: "scripted".to_owned(),
-                backing: "test/scripted".to_owned(),
-                provider: "test".to_owned(),
-                route: Route::Normalized,
-                window: LARGE.window,
-                max_output: 4096,
-                tool_choice: false,
-                reasoning: Reasoning::Off,
-                prices: Prices { input: Some(Money(1)), output: Some(Money(2)), ..Prices::default() },
+            assignment: Assignment::Brief("say three where it says two".to_owned()),
+            models: Models {
+                own: PinnedModel {
+                    alias: "scripted".to_owned(),
+                    backing: "test/scripted".to_owned(),
+                    provider: "test".to_owned(),
+                    route: Route::Normalized,
+                    window: LARGE.window,
+                    max_output: 4096,
+                    tool_choice: false,
+                    reasoning: Reasoning::Off,
+                    prices: Prices { input: Some(Money(1)), output: Some(Money(2)), ..Prices::default() },
+                },
+                others: BTreeMap::new(),
             },
             caps: Caps { turns, tokens: 1 << 40, cost: None, time_ms: 1 << 40 },
-            checkout: self.repo.to_str().unwrap().to_owned(),
-            base: checkout.base().unwrap(),
-            branch: "nisse/prefix".to_owned(),
-            worktree: self.worktree.to_str().unwrap().to_owned(),
-            isolation: Isolation::Worktree,
-            filters: nisse::domain::filters::Filters::default(),
-            copy: Vec::new(),
-            setup: Some("touch left-by-the-setup".to_owned()),
+            workplace: WorkplaceSpec {
+                host: HostName::Here,
+                checkout: self.repo.to_str().unwrap().to_owned(),
+                base: checkout.base().unwrap(),
+                branch: "nisse/prefix".to_owned(),
+                worktree: self.worktree.to_str().unwrap().to_owned(),
+                isolation: Isolation::Worktree,
+                filters: nisse::domain::filters::Filters::default(),
+                copy: Vec::new(),
+                setup: Some("touch left-by-the-setup".to_owned()),
+            },
             checks: vec!["grep -q three a.txt && touch left-by-the-check".to_owned()],
-            command_time_ms: 60_000,
-            deny: Vec::new(),
-            max_untracked: 1 << 20,
-            pass_env: Vec::new(),
-            keep_turns: false,
+            commands: CommandRules {
+                time_ms: 60_000,
+                pass_env: Vec::new(),
+                keep_output: 16_384,
+                sandbox: Sandbox::None,
+            },
+            files: FileLimits { deny: Vec::new(), max_untracked: 1 << 20 },
         }
     }
 
@@ -215,22 +227,16 @@ impl World {
             })
         };
         let checkout = self.checkout();
-        let host = Local::new(Path::new(&journal.task().started.worktree), [("PATH", "/usr/local/bin:/usr/bin:/bin")]);
+        let host = Local::new(
+            Path::new(&journal.task().started.workplace.worktree),
+            [("PATH", "/usr/local/bin:/usr/bin:/bin")],
+        );
         let (_stopper, stop) = Stopper::new();
         let (live, _shown) = tokio::sync::mpsc::unbounded_channel();
-        let mut env = Env {
-            llm: &model,
-            host: &host,
-            checkout: &checkout,
-            worktree: None,
-            found: None,
-            view: View::default(),
-            mask: Mask::new(&[]),
-            stop,
-            live,
-        };
+        let outside = Outside { llm: Some(&model), mask: Mask::new(&[]), stop, live };
+        let mut place = Workplace::new(&host, &checkout);
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
-        let outcome = runtime.block_on(turn::run(&mut journal, &mut env)).unwrap();
+        let outcome = runtime.block_on(turn::run(&mut journal, &mut place, &outside)).unwrap();
         let requests = std::mem::take(&mut *sent.lock().unwrap());
         (outcome, journal.events().unwrap(), requests)
     }
@@ -316,7 +322,7 @@ fn every_prefix(scenario: &Scenario) {
 fn every_prefix_of(world: &World, scenario: &Scenario, begin: impl Fn(&mut TaskStarted)) {
     let mut started = world.started(scenario.turns);
     begin(&mut started);
-    started.model.window = scenario.model.window;
+    started.models.own.window = scenario.model.window;
     let journal = Journal::begin(world.log("whole"), CLOCK, TASK, started, Vec::new()).unwrap();
     let (outcome, events, requests) = enter(world, journal, scenario);
     assert_eq!(outcome.word(), scenario.outcome, "{outcome:?}");
@@ -375,13 +381,13 @@ fn every_prefix_of(world: &World, scenario: &Scenario, begin: impl Fn(&mut TaskS
 
 /// Branch and worktree as the prefix says.
 pub(crate) fn stand(world: &World, task: &Task, head: &CommitId) {
-    if task.started.isolation == Isolation::InPlace {
+    if task.started.workplace.isolation == Isolation::InPlace {
         return in_place::stand(world, task, head);
     }
     let spec = WorktreeSpec {
         task: TASK,
         path: world.worktree.clone(),
-        branch: task.started.branch.clone(),
+        branch: task.started.workplace.branch.clone(),
         start: head.clone(),
         isolation: Isolation::Worktree,
     };

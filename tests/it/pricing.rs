@@ -1,11 +1,11 @@
 //! What a reply cost is what the proxy said; what it did not say is counted in the fold, once, by the right prices.
 
 use nisse::domain::{
-    caps::Money,
     event::{Event, EventKind},
     id::CommitId,
     message::{Part, Reply, Stop},
     model::{AnsweredBy, Prices, Route, Usage},
+    money::Money,
     task::Task,
 };
 

@@ -10,9 +10,9 @@ use std::{collections::BTreeMap, time::Duration};
 
 use nisse::{
     domain::{
-        caps::Money,
         message::{Part, Reply, Stop},
         model::{Route, Usage},
+        money::Money,
         upstream::Trouble,
     },
     ports::llm::{Delta, Error, Llm as _},

@@ -62,11 +62,17 @@ fn world() -> Option<TestEnvironment> {
     Some(env)
 }
 
+/// What stays on the screen: on a busy machine a live line, or a word on what is waited for, stands there for a moment.
+fn settled(output: &str) -> String {
+    let live = Regex::new(r"\r[^\r\n]*\x1b\[J\r?").unwrap();
+    live.replace_all(output, "").replace('\r', "").replace("waiting for the proxy's answer, 10 s at most\n", "")
+}
+
 /// What a screen of so many columns shows, without what differs from run to run.
 fn screen(env: &TestEnvironment, columns: usize, exit: i32, arguments: &[&str]) -> String {
     let run = env.run_on_screen(columns, arguments);
     run.exits(exit);
-    let shown = run.stdout.replace('\r', "");
+    let shown = settled(&run.stdout);
     for line in shown.lines() {
         let line = strip_str(line).to_string();
         assert!(line.width() <= columns, "{columns} columns, and a line has {}: {line}", line.width());
@@ -133,6 +139,18 @@ fn what_is_written_and_what_is_trusted_fits_too() {
         shown += &told(0, &["trust"]);
         shown += &told(0, &["trust", "--revoke"]);
         shown += &told(2, &["delegate", "--no-input", "Make b.txt."]);
+        let asked = |arguments: &[&str], question: &str| {
+            let sized = |line: &str| format!("stty cols {columns} rows 24; {line}");
+            let run = env.run_within_with_keys(sized, arguments, &[(question, "\u{1b}")]);
+            let shown = strip_str(&settled(&run.stdout)).to_string();
+            for line in shown.lines() {
+                assert!(line.width() <= columns, "{columns} columns, and a line has {}: {line}", line.width());
+            }
+            format!("$ nisse {}\n{}", arguments.join(" "), shown.replace(env.root().to_str().unwrap(), "ROOT"))
+        };
+        std::fs::remove_dir_all(env.root().join("home/config")).unwrap();
+        shown += &asked(&["init"], "Which model does the tasks");
+        shown += &asked(&["delegate", "Make b.txt."], "May it run");
         let shown = strip_str(&shown).to_string();
         insta::with_settings!({ prepend_module_to_snapshot => false, omit_expression => true }, {
             insta::assert_snapshot!(format!("screens_settings_{columns}"), shown);

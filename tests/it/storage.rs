@@ -144,7 +144,7 @@ fn nothing_asked(env: &TestEnvironment) {
 }
 
 fn nothing_edited(env: &TestEnvironment) {
-    let file = Path::new(&only_task(env).started.worktree).join("a.txt");
+    let file = Path::new(&only_task(env).started.workplace.worktree).join("a.txt");
     assert_eq!(fs::read_to_string(file).unwrap(), "a\n", "a file was changed before it was in the log");
 }
 
@@ -154,13 +154,13 @@ fn nothing_checked(env: &TestEnvironment) {
 
 fn not_squashed(env: &TestEnvironment) {
     let task = only_task(env);
-    let tip = env.checkout.git(&["rev-parse", &task.started.branch]);
+    let tip = env.checkout.git(&["rev-parse", &task.started.workplace.branch]);
     assert_eq!(Some(&tip), task.head.as_ref().map(|head| &head.0), "the branch was moved before it was in the log");
 }
 
 fn worktree_stands(env: &TestEnvironment) {
     let task = only_task(env);
-    assert!(Path::new(&task.started.worktree).exists() && task.ended.is_none());
+    assert!(Path::new(&task.started.workplace.worktree).exists() && task.ended.is_none());
 }
 
 fn nothing(_: &TestEnvironment) {}
@@ -218,7 +218,7 @@ fn an_event_that_cannot_be_written_stops_everything_before_its_effect() {
         assert_eq!(result["turns"], 4, "{what}: nothing recorded is asked again");
         let ended = only_task(&env);
         assert!(ended.intents.iter().all(|intent| intent.status != Status::Pending), "{what}: {:?}", ended.intents);
-        assert!(!Path::new(&ended.started.worktree).exists(), "{what}: the worktree is left");
+        assert!(!Path::new(&ended.started.workplace.worktree).exists(), "{what}: the worktree is left");
     }
 }
 

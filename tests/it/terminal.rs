@@ -195,3 +195,49 @@ fn of_several_checks_the_one_that_runs_is_named() {
     let at = |words: &str| run.stdout.find(words).unwrap_or_else(|| panic!("{words} never came:\n{}", run.report()));
     assert!(at("check 1/2: sleep 0.5") < at("check 2/2: sleep 0.5"));
 }
+
+#[test]
+fn a_signal_at_a_question_ends_nisse_and_gives_the_cursor_back() {
+    let limited = || Step::error(429, &[("retry-after", "86400")], "throttling_error", "Rate limit exceeded.");
+    let env = TestEnvironment::new(Wire::Chat, vec![limited(), limited()]);
+    env.set("TERM", "xterm-256color").may_add("nisse.toml");
+    for brief in ["One.", "Two."] {
+        env.delegate(&[], brief).ends(5, "interrupted");
+    }
+    env.unset("NISSE_ROLE_DELEGATE");
+    env.person(|checkout| {
+        std::fs::write(checkout.path().join("nisse.toml"), "[worktree]\nsetup = \"true\"\n").unwrap();
+    });
+    // the shell around it says how it ended
+    let told = |line: &str| format!("{line}; echo \"ended with $?\"");
+    for (arguments, question) in [
+        (&["resume"][..], "Which task goes on"),
+        (&["init"], "Which model does the tasks"),
+        (&["delegate", "Three."], "May it run"),
+    ] {
+        let run = env.run_within_with_keys(told, arguments, &[(question, "\u{3}")]);
+        let hidden = run.stdout.rfind("\u{1b}[?25l").expect("a question");
+        assert!(run.stdout[hidden..].contains("\u{1b}[?25hended with 130"), "{}", run.report());
+    }
+    assert!(!env.root().join("home/config/nisse/config.toml").exists());
+}
+
+/// Marks that turn the order of what is written make a command read as another one.
+#[test]
+fn nothing_turns_what_is_shown_around() {
+    let env = TestEnvironment::new(
+        Wire::Chat,
+        vec![
+            Step::call("run_command", json!({"command": "printf 'a\u{202e}b\u{2066}c\\n'; echo x > 'b\u{202e}.txt'"})),
+            Step::hand_back(),
+        ],
+    );
+    env.set("TERM", "xterm-256color");
+    let run = env.finish(env.start_on_terminal(&["delegate", "Make\u{2067} b.txt."]));
+    let log = env.finish(env.start_on_terminal(&["log", "--diff", "000"]));
+    for shown in [&run.exits(0).stdout, &log.stdout] {
+        assert!(shown.contains("txt"), "{shown}");
+        let turns = |c: char| matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+        assert!(!shown.contains(turns), "{shown:?}");
+    }
+}

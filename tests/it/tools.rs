@@ -10,7 +10,14 @@ use std::{
 use nisse::{
     adapters::host::Local,
     agent::tools::{self, FileRules, Looked, Refusal, Tool},
-    domain::{event::ResultStatus, id::Hash, mask::Mask, message::Call, role::ToolName},
+    domain::{
+        event::ResultStatus,
+        id::Hash,
+        mask::Mask,
+        message::Call,
+        role::ToolName,
+        started::{CommandRules, Sandbox},
+    },
     ports::host::{Host, LastLine},
 };
 use serde_json::{Value, json};
@@ -73,7 +80,7 @@ impl Project {
                 }
             }
             Tool::RunCommand(run) => {
-                match self.host.run(&run.on_host(Duration::from_mins(1), &[]), &LastLine::default()).await {
+                match self.host.run(&run.on_host(Duration::from_mins(1), &rules()), &LastLine::default()).await {
                     Ok(output) => {
                         let (status, content) = tools::command_answer(&run.command, &output);
                         answered(status, content)
@@ -436,4 +443,8 @@ async fn looking_for_what_is_not_there_is_answered() {
     }
     let none = project.call(ToolName::ListFiles, &json!({ "glob": "*.py" })).await;
     assert!(none.content.starts_with("[no such files"), "{none:?}");
+}
+
+fn rules() -> CommandRules {
+    CommandRules { time_ms: 60_000, pass_env: Vec::new(), keep_output: 16_384, sandbox: Sandbox::None }
 }

@@ -12,7 +12,7 @@ use std::{
     collections::BTreeSet,
     io,
     sync::{
-        Mutex, PoisonError,
+        Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU64, Ordering},
     },
     thread,
@@ -30,21 +30,39 @@ const GLANCE: Duration = Duration::from_millis(10);
 /// The variable that marks a command's processes.
 const MARK: &str = "NISSE_COMMAND";
 
-/// The shells that are running.
+/// The shells that are running, of all tasks: what is a child of this process and none of these is an orphan.
 static SHELLS: Mutex<BTreeSet<i32>> = Mutex::new(BTreeSet::new());
-/// The commands that are running, for an end at once.
-static RUNNING: Mutex<Vec<Descendants>> = Mutex::new(Vec::new());
 /// Numbers the marks of this process.
 static MARKS: AtomicU64 = AtomicU64::new(0);
 
-/// Kills the processes of all commands that are running, without a word and without waiting: for a process that ends at
-/// once itself.
-pub fn kill_all() {
-    // one that is being started is known when this is free
-    drop(SHELLS.lock().unwrap_or_else(PoisonError::into_inner));
-    let running = RUNNING.lock().unwrap_or_else(PoisonError::into_inner).clone();
-    for descendants in running {
-        descendants.signal(Signal::KILL);
+/// The commands that run for one who watches.
+#[derive(Clone, Default, Debug)]
+pub struct RunningCommands(Arc<Mutex<Vec<Descendants>>>);
+
+impl RunningCommands {
+    /// Kills their processes, without a word and without waiting: for a process that ends at once itself.
+    pub fn kill(&self) {
+        // one that is being started is known when this is free
+        drop(SHELLS.lock().unwrap_or_else(PoisonError::into_inner));
+        let running = self.list().clone();
+        for descendants in running {
+            descendants.signal(Signal::KILL);
+        }
+    }
+
+    /// Counts one in.
+    fn add(&self, descendants: &Descendants) {
+        self.list().push(descendants.clone());
+    }
+
+    /// One whose shell is collected: its process id means nothing any more.
+    pub(super) fn remove(&self, descendants: &Descendants) {
+        self.list().retain(|other| other.shell != descendants.shell);
+        descendants.forget();
+    }
+
+    fn list(&self) -> MutexGuard<'_, Vec<Descendants>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -63,8 +81,11 @@ pub(super) struct Descendants {
 
 impl Descendants {
     /// Starts a shell by `start`, which is given the name and value of a variable to put into its environment, and
-    /// must return the shell's process id besides.
-    pub(super) fn begin<T>(start: impl FnOnce(&str, &str) -> io::Result<(T, Option<u32>)>) -> io::Result<(T, Self)> {
+    /// must return the shell's process id besides. It counts as running from then on.
+    pub(super) fn begin<T>(
+        running: &RunningCommands,
+        start: impl FnOnce(&str, &str) -> io::Result<(T, Option<u32>)>,
+    ) -> io::Result<(T, Self)> {
         // where it may not be asked for, orphans go to process 1 and are looked for there
         #[cfg(target_os = "linux")]
         let adopts = rustix::process::set_child_subreaper(Some(rustix::process::getpid())).is_ok();
@@ -86,7 +107,7 @@ impl Descendants {
             mark,
             started: since,
         };
-        RUNNING.lock().unwrap_or_else(PoisonError::into_inner).push(descendants.clone());
+        running.add(&descendants);
         Ok((started, descendants))
     }
 
@@ -157,9 +178,8 @@ impl Descendants {
         }
     }
 
-    /// The shell is collected: its process id means nothing any more.
-    pub(super) fn forget(&self) {
-        RUNNING.lock().unwrap_or_else(PoisonError::into_inner).retain(|other| other.shell != self.shell);
+    /// Its shell is no longer one that runs.
+    fn forget(&self) {
         SHELLS.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.shell);
     }
 

@@ -13,7 +13,7 @@ use std::{
     },
 };
 
-use super::{beneath::Root, files, listing, process, search};
+use super::{beneath::Root, descendants::RunningCommands, files, listing, process, search};
 use crate::{
     domain::{id::Hash, mask::Mask},
     ports::{
@@ -30,6 +30,7 @@ pub struct Local {
     environment: BTreeMap<OsString, OsString>,
     same_second: SameSecond,
     mask: Mask,
+    running: RunningCommands,
 }
 
 impl Local {
@@ -52,6 +53,7 @@ impl Local {
             environment: environment.into_iter().map(|(name, value)| (name.into(), value.into())).collect(),
             same_second: SameSecond::default(),
             mask: Mask::default(),
+            running: RunningCommands::default(),
         }
     }
 
@@ -65,6 +67,12 @@ impl Local {
     #[must_use]
     pub fn masking(self, mask: &Mask) -> Self {
         Self { mask: mask.clone(), ..self }
+    }
+
+    /// The same, whose commands are counted there while they run.
+    #[must_use]
+    pub fn counting(self, running: &RunningCommands) -> Self {
+        Self { running: running.clone(), ..self }
     }
 
     /// Runs `work` on a blocking thread; it is told to stop when the future is dropped.
@@ -158,7 +166,8 @@ impl Host for Local {
     fn run<'a>(&'a self, command: &'a Command, last_line: &'a LastLine) -> BoxFuture<'a, Result<CommandOutput, Error>> {
         Box::pin(async move {
             let _running = Running::new(&self.same_second);
-            process::run(&Root::open(&self.root)?, &self.environment, &self.mask, command, last_line).await
+            let root = Root::open(&self.root)?;
+            process::run(&root, &self.environment, &self.mask, command, last_line, &self.running).await
         })
     }
 }

@@ -10,4 +10,4 @@ mod output;
 mod process;
 mod search;
 
-pub use self::{descendants::kill_all, local::Local};
+pub use self::{descendants::RunningCommands, local::Local};

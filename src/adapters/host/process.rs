@@ -29,7 +29,7 @@ use tokio::{io::AsyncReadExt as _, net::unix::pipe, process::Child, time::sleep}
 
 use super::{
     beneath::Root,
-    descendants::Descendants,
+    descendants::{Descendants, RunningCommands},
     environment,
     output::{HeadAndTail, Recent},
 };
@@ -50,20 +50,21 @@ pub(super) async fn run(
     mask: &Mask,
     command: &Command,
     last_line: &LastLine,
+    running: &RunningCommands,
 ) -> Result<CommandOutput, Error> {
     if command.line.contains('\0') {
         return Err(Error::Refused("a command line cannot hold a NUL character; write \\0 for printf".to_owned()));
     }
     let began = Instant::now();
     let mut environment = environment::of_command(own, &command.pass_env);
-    let ((mut child, reader), descendants) = Descendants::begin(|name, mark| {
+    let ((mut child, reader), descendants) = Descendants::begin(running, |name, mark| {
         environment.insert(name.into(), mark.into());
         let (child, reader) = start(root, &command.line, &environment)?;
         let id = child.id();
         Ok(((child, reader), id))
     })
     .map_err(|source| not_started(root.path(), source))?;
-    let guard = EndOnDrop(descendants);
+    let guard = EndOnDrop(descendants, running);
     let lost = |source| Error::Io { what: "cannot follow a command".to_owned(), source };
     let mut output = Output::new(reader, command.keep, last_line).map_err(lost)?;
 
@@ -184,12 +185,12 @@ fn spawn(
 }
 
 /// Ends what is left when the future is dropped.
-struct EndOnDrop(Descendants);
+struct EndOnDrop<'a>(Descendants, &'a RunningCommands);
 
-impl Drop for EndOnDrop {
+impl Drop for EndOnDrop<'_> {
     fn drop(&mut self) {
         self.0.end();
-        self.0.forget();
+        self.1.remove(&self.0);
     }
 }
 
@@ -264,7 +265,9 @@ mod tests {
             .map(|(name, value)| (name.into(), value.into()))
             .into();
         let command = Command { line: line.to_owned(), limit, keep: 1000, pass_env: Vec::new() };
-        run(&root_at(root), &own, &Mask::default(), &command, &LastLine::default()).await.unwrap()
+        run(&root_at(root), &own, &Mask::default(), &command, &LastLine::default(), &RunningCommands::default())
+            .await
+            .unwrap()
     }
 
     async fn ran(line: &str) -> CommandOutput {
@@ -324,9 +327,15 @@ mod tests {
     async fn a_command_with_nul_or_without_end_is_refused() {
         let command = |line: String| Command { line, limit: GRACE, keep: 9, pass_env: Vec::new() };
         for line in ["echo a\0b".to_owned(), format!("echo {}", "x".repeat(4_000_000))] {
-            let refused =
-                run(&root_at(Path::new("/")), &BTreeMap::new(), &Mask::default(), &command(line), &LastLine::default())
-                    .await;
+            let refused = run(
+                &root_at(Path::new("/")),
+                &BTreeMap::new(),
+                &Mask::default(),
+                &command(line),
+                &LastLine::default(),
+                &RunningCommands::default(),
+            )
+            .await;
             assert!(matches!(refused, Err(Error::Refused(_))));
         }
     }

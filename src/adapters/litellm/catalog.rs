@@ -11,8 +11,8 @@ use serde_json::Value;
 use super::json;
 use crate::{
     domain::{
-        caps::Money,
         model::{Prices, Route},
+        money::Money,
         reasoning::Reasoning,
     },
     ports::llm,

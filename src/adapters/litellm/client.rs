@@ -29,9 +29,9 @@ use super::{
 };
 use crate::{
     domain::{
-        caps::Money,
         message::Reply,
         model::{Prices, Route},
+        money::Money,
         upstream::{Reaction, Trouble},
     },
     ports::{

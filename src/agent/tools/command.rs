@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::{
-    domain::event::ResultStatus,
+    domain::{event::ResultStatus, started::CommandRules},
     ports::host::{Command, CommandEnd, CommandOutput},
 };
 
@@ -15,7 +15,7 @@ pub(super) const DESCRIPTION: &str = "Run a command line by bash in the root of 
      when it exits is ended: start a server and use it in one command. git commit is not needed: changes are kept.";
 
 /// Bytes kept of an output, from its beginning and from its end each.
-pub const KEEP: usize = 16 * 1024;
+pub const KEEP: u64 = 16 * 1024;
 /// From here on the answer says how long it took; below, it would differ from run to run.
 const LONG: Duration = Duration::from_secs(10);
 
@@ -34,12 +34,12 @@ pub struct RunCommand {
 impl RunCommand {
     /// The command for a host, ended after `most` at the latest.
     #[must_use]
-    pub fn on_host(&self, most: Duration, pass_env: &[String]) -> Command {
+    pub fn on_host(&self, most: Duration, rules: &CommandRules) -> Command {
         Command {
             line: self.command.clone(),
             limit: self.timeout_s.map_or(most, |seconds| most.min(Duration::from_secs(seconds))),
-            keep: KEEP,
-            pass_env: pass_env.to_vec(),
+            keep: usize::try_from(rules.keep_output).unwrap_or(usize::MAX),
+            pass_env: rules.pass_env.clone(),
         }
     }
 }
@@ -90,6 +90,7 @@ fn hides_failure(line: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::started::Sandbox;
 
     fn output(end: CommandEnd, text: &str) -> CommandOutput {
         CommandOutput { end, text: text.to_owned(), omitted: 0, lossy: false, duration: Duration::from_millis(9_999) }
@@ -134,8 +135,9 @@ mod tests {
     fn the_shorter_limit_holds() {
         let run = |timeout_s| RunCommand { command: "x".to_owned(), timeout_s };
         let most = Duration::from_mins(1);
-        assert_eq!(run(Some(5)).on_host(most, &[]).limit, Duration::from_secs(5));
-        assert_eq!(run(Some(u64::MAX)).on_host(most, &[]).limit, most);
-        assert_eq!(run(None).on_host(most, &[]).limit, most);
+        let rules = CommandRules { time_ms: 1, pass_env: Vec::new(), keep_output: KEEP, sandbox: Sandbox::None };
+        assert_eq!(run(Some(5)).on_host(most, &rules).limit, Duration::from_secs(5));
+        assert_eq!(run(Some(u64::MAX)).on_host(most, &rules).limit, most);
+        assert_eq!(run(None).on_host(most, &rules).limit, most);
     }
 }

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::domain::outcome::Handback;
+use crate::domain::{note::Note, outcome::Handback};
 
 pub(super) const DESCRIPTION: &str = "End the work and hand it back with a note. Call it once, when the work is done and \
                                       tested, or when you know that it cannot be done. Whoever reads the note sees \
@@ -26,9 +26,9 @@ pub struct HandBack {
     pub succeeded: bool,
 }
 
-impl From<HandBack> for Handback {
+impl From<HandBack> for Note {
     fn from(note: HandBack) -> Self {
         let HandBack { changed, now_true, next, succeeded } = note;
-        Self { changed, now_true, next, succeeded }
+        Self::HandBack(Handback { changed, now_true, next, succeeded })
     }
 }

@@ -31,7 +31,13 @@ pub fn text(applied: &Applied, width: Width) -> String {
     }
     if !left.is_empty() {
         let left = plain(&left.join(", "));
-        fields.field("left", &format!("not as the task left them, so nothing was done to: {left}"));
+        fields.field(
+            "left",
+            &match applied.how {
+                "files" | "fast_forward" => format!("changed or taken away again while it was applied: {left}"),
+                _ => format!("not as the task left them, so nothing was done to: {left}"),
+            },
+        );
     }
     if !applied.committed.is_empty() {
         let named = plain(&applied.committed.join(", "));

@@ -1,13 +1,23 @@
 //! Questions to the person: on standard error, and only where somebody can answer.
 
-use std::io::IsTerminal as _;
+use std::{
+    io::IsTerminal as _,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
 
 use dialoguer::{Select, console::Term};
+use signal_hook::{
+    consts::{SIGHUP, SIGINT, SIGTERM},
+    flag, low_level,
+};
 
-use super::{Manner, Width, diff, first_line, plain, result, say, settings};
+use super::{Manner, Width, diff, first_line, layout::Fields, plain, result, say, settings};
 use crate::{
     commands::{log::TaskDiff, models::Row, result::TaskResult, trust},
-    domain::{gate::Answer, id::TaskId, task::Task},
+    domain::{amount::counted, gate::Answer, id::TaskId, task::Task},
 };
 
 /// Lines of a patch that are shown before a question.
@@ -24,10 +34,10 @@ pub fn can_ask() -> bool {
 pub fn which(tasks: &[Task]) -> Option<TaskId> {
     let line = |task: &Task| {
         let outcome = task.outcome().map_or("cut off", |outcome| outcome.word());
-        format!("{}  {outcome:<11}  {}", task.id.short(), plain(&first_line(&task.started.brief, 45)))
+        format!("{}  {outcome:<11}  {}", task.id.short(), plain(&first_line(task.started.brief(), 45)))
     };
     let items: Vec<String> = tasks.iter().map(line).collect();
-    tasks.get(choice("Which task goes on", &items, 0)?).map(|task| task.id)
+    tasks.get(first_question("Which task goes on", &items, 0)?).map(|task| task.id)
 }
 
 /// Shows what is there, and asks what becomes of it; none if that is left open.
@@ -44,7 +54,8 @@ pub fn about_files(manner: Manner, result: &TaskResult, found: Option<&TaskDiff>
             }
             let more = patch.lines().count().saturating_sub(MOST_LINES);
             if more > 0 {
-                say(manner, &format!("… and {more} more lines: git diff {} {}", from.short(), to.short()));
+                let more = counted(more as u64, "more line");
+                say(manner, &format!("… and {more}: git diff {} {}", from.short(), to.short()));
             }
         }
         None => say(manner, "nothing is there beyond the last checkpoint"),
@@ -64,19 +75,40 @@ pub fn about_files(manner: Manner, result: &TaskResult, found: Option<&TaskDiff>
 #[must_use]
 pub fn model(offered: &[Row]) -> Option<String> {
     let items: Vec<String> = offered.iter().map(|row| plain(&row.alias)).collect();
-    offered.get(choice("Which model does the tasks", &items, 0)?).map(|row| row.alias.clone())
+    offered.get(first_question("Which model does the tasks", &items, 0)?).map(|row| row.alias.clone())
 }
 
 /// Shows what a repository's settings file names, and asks whether it may run.
 #[must_use]
 pub fn trust(manner: Manner, project: &trust::Report) -> bool {
-    say(manner, &format!("{} comes with the repository, and names what runs as you:", plain(&project.path)));
+    let mut fields = Fields::new(Width::of_stderr(), settings::NAMES);
+    let head = format!("{} comes with the repository, and names what runs as you:", plain(&project.path));
+    Width::of_stderr().folded(&head, 0).iter().for_each(|line| fields.line(line));
     for (key, value) in settings::effects(project) {
-        say(manner, &format!("  {key:<15} {value}"));
+        fields.field(key, &value);
     }
+    fields.into_text().lines().for_each(|line| say(manner, line));
     let answers = ["No", "Yes, until the file changes (nisse trust --revoke forgets it)"];
     // whoever only presses Enter has decided nothing
-    choice("May it run", &answers, 0) == Some(1)
+    first_question("May it run", &answers, 0) == Some(1)
+}
+
+/// A question before any work, when nobody listens for signals yet: one that ends nisse does so once the terminal is as
+/// it was, with its cursor.
+fn first_question(question: &str, items: &[impl std::fmt::Display], first: usize) -> Option<usize> {
+    // the one that came from outside first: whatever came, the question raises SIGINT
+    let flags = [SIGTERM, SIGHUP, SIGINT].map(|signal| (signal, Arc::new(AtomicBool::new(false))));
+    let heard: Vec<_> = flags.iter().filter_map(|(signal, came)| flag::register(*signal, came.clone()).ok()).collect();
+    let chosen = choice(question, items, first);
+    for id in heard {
+        low_level::unregister(id);
+    }
+    if let Some((signal, _)) = flags.iter().find(|(_, came)| came.load(Ordering::Relaxed)) {
+        // where it cannot die so, nothing was chosen
+        let _ = low_level::emulate_default_handler(*signal);
+        return None;
+    }
+    chosen
 }
 
 fn choice(question: &str, items: &[impl std::fmt::Display], first: usize) -> Option<usize> {

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::domain::{event::Event, phase};
+use crate::domain::event::Event;
 
 /// An event as a line of `--json`: `v`, `type` = `event`, its place in the log, its name, and its content as stored.
 #[must_use]
@@ -18,7 +18,7 @@ pub fn event(event: &Event) -> Value {
         "seq": event.seq,
         "at": timestamp(event.at_ms),
         "spent_ms": event.spent_ms,
-        "event": phase::name(&event.kind),
+        "event": event.kind.name(),
         "data": content.unwrap_or(Value::Object(Map::new())),
     })
 }

@@ -94,10 +94,10 @@ impl Teller {
         match &event.kind {
             EventKind::TaskStarted(started) => {
                 told.push(format!("{BOLD}task {:#}{BOLD:#}", event.task));
-                told.push(format!("branch {}, begun {}", plain(&started.branch), moment(event.at_ms)));
+                told.push(format!("branch {}, begun {}", plain(&started.workplace.branch), moment(event.at_ms)));
                 told.extend(story::lines(event).iter().take(1).flat_map(|line| self.width.folded(&plain(line), 0)));
                 told.push(String::new());
-                told.extend(self.folded(&started.brief, 0));
+                told.extend(self.folded(started.brief(), 0));
                 return told;
             }
             EventKind::RequestSent { turn, .. } => {

@@ -34,7 +34,10 @@ use anstream::{AutoStream, ColorChoice};
 pub use self::layout::Width;
 use self::layout::{GREEN, RED, YELLOW};
 use super::{args::Common, error::Report};
-use crate::{commands::settings::Environment, domain::amount::counted};
+use crate::{
+    commands::settings::Environment,
+    domain::{amount::counted, line::first_line},
+};
 
 /// How the person wants to be spoken to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -217,18 +220,6 @@ fn tail(output: &str, most: usize) -> Vec<String> {
     let shown = lines.iter().skip(left_out).map(|line| plain(&line.replace('\t', "    ")));
     let more = (left_out > 0).then(|| format!("… {} before it", counted(left_out as u64, "line")));
     more.into_iter().chain(shown).collect()
-}
-
-/// The first line of a text, cut at `most` characters; `…` stands for what is left out.
-#[must_use]
-pub fn first_line(text: &str, most: usize) -> String {
-    let mut lines = text.trim().lines();
-    let line = lines.next().unwrap_or_default().trim_end();
-    let more = lines.next().is_some();
-    if line.chars().count() + 2 * usize::from(more) <= most {
-        return if more { format!("{line} …") } else { line.to_owned() };
-    }
-    line.chars().take(most.saturating_sub(1)).collect::<String>().trim_end().to_owned() + "…"
 }
 
 #[cfg(test)]

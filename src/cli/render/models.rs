@@ -10,7 +10,10 @@ use super::{
     table::Table,
 };
 use crate::{
-    commands::models::{Report, Row},
+    commands::{
+        models::{Report, Row},
+        quoted,
+    },
     domain::{
         amount::{counted, short},
         reasoning::Reasoning,
@@ -37,6 +40,8 @@ pub fn text(report: &Report, detail: Detail, width: Width) -> String {
         let what =
             report.filter.as_ref().map_or_else(String::new, |filter| format!(" that has {filter:?} in its name"));
         format!("{} offers no model{} to this key\n", plain(&report.proxy), plain(&what))
+    } else if rows.is_empty() {
+        String::new()
     } else if detail.columns {
         let mut table = Table::new(&[
             "ALIAS",
@@ -91,11 +96,13 @@ pub fn text(report: &Report, detail: Detail, width: Width) -> String {
     }
     if hidden > 0 {
         let more = counted(hidden as u64, "more model");
-        notes.styled("…", BOLD, &format!("{more} without tools: nisse models --all"));
+        let filter = report.filter.as_ref().map_or_else(String::new, |filter| format!("{} ", quoted(filter)));
+        notes.styled("…", BOLD, &format!("{more} without tools: nisse models {}--all", plain(&filter)));
     }
     let notes = notes.into_text();
     if !notes.is_empty() {
-        let _ = write!(text, "\n{notes}");
+        let apart = if text.is_empty() { "" } else { "\n" };
+        let _ = write!(text, "{apart}{notes}");
     }
     text
 }

@@ -14,7 +14,7 @@ use super::{
     story::{self, shown_call},
 };
 use crate::{
-    agent::env::Passing,
+    agent::outside::Passing,
     domain::{
         event::{Event, EventKind},
         id::TaskId,
@@ -37,6 +37,8 @@ pub struct Progress {
     manner: Manner,
     /// There is a live line; else there are plain lines alone.
     live: bool,
+    /// Where there is none, the model's words are told too.
+    words: bool,
     color: bool,
     state: Arc<Mutex<State>>,
 }
@@ -72,6 +74,7 @@ impl Progress {
         Self {
             manner,
             live: on_terminal() && manner.moves_cursor && !manner.quiet && !shared,
+            words: false,
             color: choice != ColorChoice::Never,
             state: Arc::new(Mutex::new(State {
                 status: Status::new(Instant::now()),
@@ -81,6 +84,12 @@ impl Progress {
                 finished: false,
             })),
         }
+    }
+
+    /// The same, and the model's words are told also where they do not pass.
+    #[must_use]
+    pub fn with_words(self) -> Self {
+        Self { words: true, ..self }
     }
 
     /// Watches a task.
@@ -175,6 +184,13 @@ impl Progress {
             self.flush(&mut state);
         }
         let mut lines = if self.manner.verbose { story::lines(event) } else { told(event) };
+        if let EventKind::ReplyReceived { reply, .. } = &event.kind
+            && self.words
+            && !self.live
+            && !self.manner.verbose
+        {
+            lines.splice(0..0, reply.text().lines().map(str::to_owned));
+        }
         if let EventKind::ReplyReceived { turn, .. } = &event.kind {
             // with the second such reply, and so once a task
             let found = task.cut_prompts().filter(|found| found.replies == 2 && found.turn == *turn);

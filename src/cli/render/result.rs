@@ -94,7 +94,8 @@ pub(super) fn facts(result: &TaskResult, width: Width) -> Fields {
             fields.field("begins", &unfinished(result));
         }
     }
-    if let Some(kept) = &result.discarded_ref {
+    // of a task that committed nothing there is nothing to find there
+    if let Some(kept) = result.discarded_ref.as_ref().filter(|_| result.head != result.snapshot) {
         fields.field("discarded", &format!("the commits are kept at {kept}"));
     }
     for notice in &result.notices {

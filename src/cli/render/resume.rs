@@ -1,7 +1,21 @@
 //! What is said before a task goes on.
 
-use super::{Manner, Width, first_line, layout::Fields, plain, say};
-use crate::commands::resume::Notice;
+use std::path::Path;
+
+use super::{Manner, Width, data, first_line, layout::Fields, plain, say};
+use crate::commands::resume::{Nothing, Notice};
+
+/// Says that there is nothing to go on with; to programs too, which wait for a last line.
+pub fn nothing(manner: Manner, copy_of: Option<&Path>) {
+    let nothing = Nothing::new(copy_of);
+    if manner.json {
+        data(manner, &serde_json::json!(nothing).to_string());
+    }
+    let copy = nothing.copy_of.map_or_else(String::new, |first| {
+        format!("; it is a copy of {}, and tasks that began before the copy belong there", plain(&first))
+    });
+    say(manner, &format!("nothing is pending in this checkout{copy}"));
+}
 
 /// Names the task, its branch, its brief and where it stopped.
 pub fn notice(manner: Manner, notice: &Notice) {

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use super::diff;
 use crate::{
     cli::error::ErrorObject,
-    commands::{apply::Applied, doctor::Report, init, result::TaskResult, trust},
+    commands::{apply::Applied, doctor::Report, init, result::TaskResult, resume::Nothing, trust},
     domain::event::EventKind,
 };
 
@@ -16,6 +16,7 @@ pub fn all() -> Vec<(String, Vec<u8>)> {
     let documents = [
         ("result", of::<TaskResult>()),
         ("error", of::<ErrorObject>()),
+        ("nothing_pending", of::<Nothing>()),
         ("event", event()),
         ("apply", of::<Applied>()),
         ("diff", of::<diff::Document<'_>>()),

@@ -1,15 +1,20 @@
 //! What was done with settings files, for people.
 
+use std::path::Path;
+
 use super::{
     Width,
     layout::{Fields, GREEN, YELLOW},
     plain,
 };
-use crate::commands::{init, trust};
+use crate::commands::{init, quoted, trust};
 
-/// What `nisse init` wrote, and what is next.
+/// Columns of the names of settings.
+pub(super) const NAMES: usize = 15;
+
+/// What `nisse init` wrote, and what is next; `config` is the file that --config named.
 #[must_use]
-pub fn written(report: &init::Report, width: Width) -> String {
+pub fn written(report: &init::Report, config: Option<&Path>, width: Width) -> String {
     let mut fields = Fields::new(width, 6);
     for file in &report.files {
         if file.written {
@@ -24,14 +29,16 @@ pub fn written(report: &init::Report, width: Width) -> String {
     for note in &report.notes {
         fields.styled("note", YELLOW, &plain(note));
     }
-    fields.whole("next", "nisse doctor");
+    let named =
+        config.map_or_else(String::new, |path| format!(" --config {}", quoted(&plain(&path.display().to_string()))));
+    fields.whole("next", &format!("nisse doctor{named}"));
     fields.into_text()
 }
 
 /// What `nisse trust` trusts, or forgets.
 #[must_use]
 pub fn trust(report: &trust::Report, width: Width) -> String {
-    let mut fields = Fields::new(width, 15);
+    let mut fields = Fields::new(width, NAMES);
     let path = plain(&report.path);
     let how = if report.trusted { "trusted until it changes" } else { "not trusted" };
     fields.line(&format!("{how}: {path}"));

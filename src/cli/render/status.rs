@@ -87,7 +87,7 @@ impl Status {
         let last = task.last_turn().map_or(0, |turn| turn.number);
         let left_ms = task.started.caps.time_ms.saturating_sub(event.spent_ms);
         self.facts = Some(Facts {
-            alias: plain(&task.started.model.alias),
+            alias: plain(&task.started.models.own.alias),
             turn: task.request.map_or(last, |request| request.turn),
             turns: task.started.caps.turns,
             spent: spent(task, short),
@@ -100,13 +100,13 @@ impl Status {
         }
         match &event.kind {
             EventKind::TaskStarted(_) => {
-                let setup = task.started.setup.as_ref();
+                let setup = task.started.workplace.setup.as_ref();
                 let setup = setup
                     .map_or_else(String::new, |line| format!(", then {}", first_line(&command_line::shown(line), 80)));
                 self.does(&format!("making the worktree{setup}"), now);
             }
             EventKind::SpanStarted { .. } => self.does("looking at what is there", now),
-            EventKind::RequestSent { .. } => self.does(&format!("waiting for {}", task.started.model.alias), now),
+            EventKind::RequestSent { .. } => self.does(&format!("waiting for {}", task.started.models.own.alias), now),
             EventKind::RequestEnded { retry_in_ms: Some(_), .. } => self.does("waiting to ask again", now),
             EventKind::IntentOpened { kind, .. } => match kind {
                 IntentKind::Command { command, .. } => {
@@ -199,19 +199,22 @@ impl Status {
         self.arriving.as_deref()
     }
 
-    /// What is being done, and for how long; of a reply, how much has come and when the last of it did.
-    fn doing(&self, now: Instant) -> Option<(String, String)> {
+    /// What is being done, and what is told of it in any room: for how long; of a reply, how much has come and when the
+    /// last of it did.
+    fn doing(&self, now: Instant) -> Option<(String, String, String)> {
         let doing = self.doing.as_ref()?;
         let lasted = now.saturating_duration_since(self.since);
         let time =
             if lasted >= Duration::from_secs(2) { format!(" ({})", span(millis(lasted))) } else { String::new() };
-        let (Some(heard), Some(facts)) = (&self.heard, &self.facts) else { return Some((doing.clone(), time)) };
+        let (Some(heard), Some(facts)) = (&self.heard, &self.facts) else {
+            return Some((doing.clone(), String::new(), time));
+        };
         let silent = now.saturating_duration_since(heard.last);
         let came = about(heard.bytes);
         Some(if silent < SILENT {
-            (format!("{} is writing, {came}", facts.alias), time)
+            (format!("{} is writing", facts.alias), format!(", {came}"), time)
         } else {
-            (format!("silent for {} after {came}", span(millis(silent))), String::new())
+            ("silent".to_owned(), format!(" for {} after {came}", span(millis(silent))), String::new())
         })
     }
 
@@ -223,10 +226,10 @@ impl Status {
             10..30 => Duration::from_secs(30),
             told => Duration::from_secs((told / 60 + 1) * 60),
         };
-        let (doing, _) = self.doing(now).filter(|_| lasted >= next)?;
+        let (doing, came, _) = self.doing(now).filter(|_| lasted >= next)?;
         self.told = lasted;
         let said = self.arriving.as_ref().map_or_else(String::new, |said| format!(": {said}"));
-        Some(format!("{doing}: {} so far{said}", span(millis(lasted))))
+        Some(format!("{doing}{came}: {} so far{said}", span(millis(lasted))))
     }
 
     /// The live line, in at most `columns`. What is being done gives way first.
@@ -234,7 +237,8 @@ impl Status {
         let columns = columns.min(WIDEST);
         let frame = millis(now.saturating_duration_since(self.began)) / 100 % SPINNER.len() as u64;
         let spinner = usize::try_from(frame).ok().and_then(|frame| SPINNER.get(frame)).unwrap_or(&" ");
-        let (doing, time) = self.doing(now).unwrap_or_default();
+        let (doing, came, time) = self.doing(now).unwrap_or_default();
+        let time = format!("{came}{time}");
         let Some(facts) = &self.facts else { return cut(&format!("{spinner} {doing}{time}"), columns) };
         let head = format!("{spinner} turn {}/{}  {}", facts.turn.max(1), facts.turns, facts.spent);
         let left = facts.left.saturating_sub(now.saturating_duration_since(facts.at));
@@ -372,5 +376,49 @@ mod tests {
         let told: Vec<u64> =
             (0..200).filter(|second| status.long(begun + Duration::from_secs(*second)).is_some()).collect();
         assert_eq!(told, [10, 30, 60, 120, 180]);
+    }
+
+    /// What the live line shows, and what arrives below it, where a run may be for long.
+    #[test]
+    fn every_long_state_has_its_line_on_every_screen() {
+        let begun = Instant::now();
+        let at = |seconds| begun + Duration::from_secs(seconds);
+        let state = |what: &str, awaits, heard: &[Delta], says: Option<&str>| {
+            let mut status = running(what, begun);
+            status.awaits = awaits;
+            for delta in heard {
+                status.hears(delta, at(40));
+            }
+            if let Some(line) = says {
+                status.says(line);
+            }
+            status
+        };
+        let call = Delta::Call { name: "write_file".into(), bytes: 24_000, more: 24_000 };
+        let said = "test pages::the_last_page_is_counted_where_it_is_not_full ... ok";
+        let command = "running cargo test --workspace --all-features -- --include-ignored";
+        let shown = |columns: usize| {
+            let mut text = String::new();
+            for (status, seconds) in [
+                (state("waiting for strong", Awaits::Reply, &[], None), 9),
+                (state("waiting for strong", Awaits::Reply, &[Delta::Text("x".repeat(2400))], None), 41),
+                (state("waiting for strong", Awaits::Reply, std::slice::from_ref(&call), None), 42),
+                (state("waiting for strong", Awaits::Reply, std::slice::from_ref(&call), None), 95),
+                (state(command, Awaits::Output, &[], Some(said)), 75),
+                (state("check 2/3: make lint", Awaits::Output, &[], Some("checking src/page.rs")), 8),
+            ] {
+                let below = status.arriving().map(|arrives| cut(arrives, columns - 1));
+                for line in std::iter::once(status.line(at(seconds), columns - 1)).chain(below) {
+                    text.push_str(&line);
+                    text.push('\n');
+                }
+            }
+            text
+        };
+        let all: String = [80, 100, 120, 200].map(|columns| format!("{columns} columns\n{}", shown(columns))).concat();
+        let kept = "../../../tests/it/snapshots";
+        insta::with_settings!({ prepend_module_to_snapshot => false, omit_expression => true, snapshot_path => kept }, {
+            insta::assert_snapshot!("live_line", all);
+        });
     }
 }

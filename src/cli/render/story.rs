@@ -5,11 +5,10 @@ use crate::{
     commands::result::left_out,
     domain::{
         amount::{counted, span},
-        apply::Advance,
         command_line,
         event::{Event, EventKind, ResultStatus},
         gate::Answer,
-        intent::{IntentKind, Way},
+        intent::{Advance, IntentKind, Way},
         message::{Call, Part, Reply, Stop},
         outcome::{End, Pause},
         repetition,
@@ -24,15 +23,15 @@ pub fn lines(event: &Event) -> Vec<String> {
             format!(
                 "{} on {} ({}, {} route), up to {}, {} tokens, {}{}",
                 started.role.name,
-                started.model.alias,
-                started.model.backing,
-                started.model.route,
+                started.models.own.alias,
+                started.models.own.backing,
+                started.models.own.route,
                 counted(u64::from(started.caps.turns), "turn"),
                 grouped(started.caps.tokens),
                 span(started.caps.time_ms),
                 started.caps.cost.map_or_else(String::new, |cost| format!(", {cost}")),
             ),
-            format!("task: {}", first_line(&started.brief, 200)),
+            format!("task: {}", first_line(started.brief(), 200)),
         ],
         EventKind::WorktreeReady { snapshot, dirty, notices, .. } => {
             let unfinished = if *dirty { ", with your unfinished work" } else { "" };
@@ -103,9 +102,9 @@ pub fn lines(event: &Event) -> Vec<String> {
             let at = result.checkpoint.as_ref().map_or_else(String::new, |at| format!(" [{}]", at.short()));
             vec![format!("  {how}{}{at}", first_line(&result.content, 160))]
         }
-        EventKind::EndingAccepted { handback, .. } => {
-            let claim = if handback.succeeded { "done" } else { "not done" };
-            vec![format!("hands back as {claim}: {}", first_line(&handback.now_true, 200))]
+        EventKind::EndingAccepted { note, .. } => {
+            let claim = if note.claims_success() { "done" } else { "not done" };
+            vec![format!("hands back as {claim}: {}", first_line(&note.handback().now_true, 200))]
         }
         EventKind::SetupRan { command, status, duration_ms, output_tail } => {
             ran("setup", command, *status, *duration_ms, output_tail)
@@ -136,7 +135,7 @@ pub fn lines(event: &Event) -> Vec<String> {
             vec![format!("no commit can hold {}; it is kept in {place}", paths.join(", "))]
         }
         EventKind::LocksRemoved { locks } => {
-            vec![format!("removed lock files that killed processes of this task had left: {}", locks.join(", "))]
+            vec![format!("removed lock files of git's that processes of this task had left: {}", locks.join(", "))]
         }
         EventKind::LeftOut { paths } => {
             vec![left_out(paths)]

@@ -29,6 +29,9 @@ pub fn list(manner: Manner, tasks: &[Listed], unreadable: &[Report]) {
         data(manner, &serde_json::json!({"v": 1, "type": "log", "tasks": tasks, "unreadable": unreadable}).to_string());
         return;
     }
+    if tasks.is_empty() && unreadable.is_empty() && !manner.quiet {
+        say(manner, "no task has begun in this checkout");
+    }
     for line in lines(tasks, Width::of_stdout()) {
         data(manner, &line);
     }

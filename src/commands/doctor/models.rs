@@ -8,7 +8,8 @@ use crate::{
     agent::{first_request, roles},
     commands::{
         Error,
-        proxy::{self, BadRole},
+        bad_role::BadRole,
+        proxy,
         settings::{Fallback, Settings},
     },
     domain::{
@@ -79,7 +80,10 @@ fn described(model: &PinnedModel) -> String {
 
 fn declared(role: RoleName, model: &PinnedModel, catalog: &Catalog, settings: &Settings, checks: &mut Vec<Check>) {
     let mut warn = |found: String, advice: &str| {
-        checks.push(Check::new(role.as_str(), Verdict::Warning, found, advice));
+        // of one model for several roles it is told once
+        if !checks.iter().any(|check| check.found == found) {
+            checks.push(Check::new(role.as_str(), Verdict::Warning, found, advice));
+        }
     };
     let alias = &model.alias;
     if let Some(entry) = catalog.find(alias) {
@@ -126,10 +130,17 @@ fn declared(role: RoleName, model: &PinnedModel, catalog: &Catalog, settings: &S
             warn(format!("the proxy falls back from {alias} to {to}"), advice);
         }
     }
-    if role == RoleName::Delegate && model.route == Route::Normalized {
+    // of any other model there is nothing to be done about it
+    if role == RoleName::Delegate && model.route == Route::Normalized && looks_like_anthropics(model) {
         warn(
             format!("{alias} is spoken to in the normalized way, which loses reasoning and cache marks"),
-            "nothing, unless its provider is anthropic: then declare that",
+            "declare its provider to be \"anthropic\", if it is",
         );
     }
+}
+
+/// A model that the native route may be for, though its provider is not declared so.
+fn looks_like_anthropics(model: &PinnedModel) -> bool {
+    let named = [&model.alias, &model.backing].map(|name| name.to_lowercase());
+    named.iter().any(|name| name.contains("claude") || name.contains("anthropic"))
 }

@@ -4,7 +4,7 @@ use super::{
     given::Given,
     source::{Source, Sourced},
 };
-use crate::domain::{caps::Money, model::Route, reasoning::Reasoning};
+use crate::domain::{model::Route, money::Money, reasoning::Reasoning};
 
 /// What is declared of one alias; each entry beats the proxy's.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]

@@ -8,7 +8,7 @@ use globset::Glob;
 use toml::de::DeValue;
 
 use super::{source::Source, units};
-use crate::domain::{caps::Money, model::Route, reasoning::Reasoning};
+use crate::domain::{model::Route, money::Money, reasoning::Reasoning};
 
 /// A value as it was written.
 #[derive(Clone, Copy)]

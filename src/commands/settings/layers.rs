@@ -16,7 +16,7 @@ use super::{
     near::nearest,
     token::TOKEN_VARIABLE,
 };
-use crate::domain::{caps::Money, role::RoleName};
+use crate::domain::{money::Money, role::RoleName};
 
 /// How the names of our variables begin.
 const PREFIX: &str = "NISSE_";

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use jiff::SignedDuration;
 
-use crate::domain::caps::Money;
+use crate::domain::money::Money;
 
 /// The longest duration that a setting takes: a year. Longer ones are mistakes, and sums of them could overflow.
 const LONGEST: Duration = Duration::from_hours(365 * 24);

@@ -128,6 +128,11 @@ fn a_file_that_somebody_changed_meanwhile_stops_it_before_the_rest() {
     assert_eq!(run.exits(6).json().pop().unwrap()["left"], serde_json::json!(["b.txt"]));
     assert_eq!(env.changed_paths(), ["a.txt"]);
     assert_eq!(fs::read(env.checkout.path().join("b.txt")).unwrap(), b"somebody's\n");
+    let again = env.run(&["apply", "--json", &task, "--abort"]);
+    let error = again.exits(2).json().pop().unwrap()["error"].clone();
+    let said = (error["message"].as_str().unwrap(), error["hint"].as_str().unwrap());
+    assert!(said.0.contains("taken back before") && said.0.contains("b.txt"), "{error}");
+    assert!(said.1.contains("git diff refs/nisse/before-apply/"), "{error}");
 }
 
 #[test]

@@ -35,6 +35,33 @@ fn paths_that_stand_against_it_are_all_named() {
     assert!(!run.stdout.contains("fine.txt"), "{}", run.report());
 }
 
+/// What the advice says is done, word by word, and then it works.
+#[test]
+fn the_advice_leads_out() {
+    let (env, task) = handed_back(|_| {}, "echo task >> a.txt; echo b > b.txt");
+    env.person(|checkout| {
+        checkout.write("a.txt", "mine\n").write("b.txt", "mine\n");
+    });
+    let run = env.run(&["apply", "--json", &task]);
+    refused(&env, &run, "apply_conflict", &["a.txt", "b.txt"]);
+    let error = run.json().pop().unwrap();
+    let hint = error["error"]["hint"].as_str().unwrap();
+    for (step, arguments) in [
+        ("commit or stash your changes", &["stash", "--quiet"][..]),
+        ("move away what git does not track", &["mv", "b.txt", "../b.txt"]),
+        ("then run it again", &[]),
+    ] {
+        assert!(hint.contains(step), "{step}: {hint}");
+        match arguments {
+            ["stash", ..] => drop(env.checkout.git(arguments)),
+            ["mv", ..] => drop(env.run_program("mv", &arguments[1..]).exits(0)),
+            _ => drop(env.run(&["apply", "--json", &task]).exits(0)),
+        }
+    }
+    assert_eq!(fs::read_to_string(env.checkout.path().join("b.txt")).unwrap(), "b\n");
+    env.changed_paths();
+}
+
 #[test]
 fn an_ignored_file_in_the_way_is_not_overwritten() {
     let (env, task) = handed_back(|_| {}, "echo task > local.conf");

@@ -10,8 +10,8 @@ use nisse::domain::{
     gate::Answer,
     id::{CallId, IntentId},
     intent::{self, Intent, IntentKind, Move, Status, Way},
+    note::Note,
     outcome::End,
-    phase,
     task::Task,
 };
 
@@ -54,7 +54,7 @@ pub(super) struct Tried(BTreeMap<(&'static str, String), [usize; 2]>);
 
 impl Tried {
     pub(super) fn count(&mut self, task: &Task, kind: &EventKind, legal: bool) {
-        let place = (phase::name(kind), format!("{:?}", task.phase()));
+        let place = (kind.name(), format!("{:?}", task.phase()));
         self.0.entry(place).or_default()[usize::from(legal)] += 1;
     }
 
@@ -174,7 +174,7 @@ pub(super) fn may_follow(task: &Task, kind: &EventKind) -> bool {
             let before_it_stands =
                 at.at_work && task.ready.is_none() && matches!(end, End::Dropped | End::Capped(Cap::Time));
             let owed = at.pending.iter().all(|one| outlives(&one.kind));
-            let earned = *end != End::Handback || task.handback.as_ref().is_some_and(|note| note.succeeded);
+            let earned = *end != End::Handback || task.note.as_ref().is_some_and(Note::claims_success);
             (at.idle || before_it_stands) && owed && earned
         }
     }
@@ -203,7 +203,7 @@ fn may_open(at: &Stands<'_>, kind: &IntentKind) -> bool {
         IntentKind::CleanUp => task.ended.is_some(),
         IntentKind::CheckoutSwitch { way, .. } => {
             let place = if *way == Way::There { at.at_work && task.ready.is_none() } else { at.idle };
-            alone && place && task.started.isolation == Isolation::InPlace
+            alone && place && task.started.workplace.isolation == Isolation::InPlace
         }
         IntentKind::Apply { .. } | IntentKind::Land(_) => {
             let underway = matches!(task.standing(), Standing::Begun(_) | Standing::PuttingBack(_));

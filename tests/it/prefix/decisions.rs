@@ -6,14 +6,14 @@ use super::*;
 
 /// What the interrupted command had done: a line in a tracked file, and a file of its own.
 fn half_done(task: &Task) {
-    let root = Path::new(&task.started.worktree);
+    let root = Path::new(&task.started.workplace.worktree);
     write(root.join("b.txt"), "b\nhalf\n");
     write(root.join("half.txt"), "half\n");
 }
 
 fn on_branch(world: &World, task: &Task, file: &str) -> Option<String> {
-    let name = format!("{}:{file}", task.started.branch);
-    let listed = git(&world.repo, &["ls-tree", "--name-only", &task.started.branch, "--", file]);
+    let name = format!("{}:{file}", task.started.workplace.branch);
+    let listed = git(&world.repo, &["ls-tree", "--name-only", &task.started.workplace.branch, "--", file]);
     (!listed.is_empty()).then(|| git(&world.repo, &["show", &name]))
 }
 

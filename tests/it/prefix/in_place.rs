@@ -14,7 +14,7 @@ pub(super) fn stand(world: &World, task: &Task, head: &CommitId) {
     let mut spec = WorktreeSpec {
         task: TASK,
         path: world.repo.clone(),
-        branch: task.started.branch.clone(),
+        branch: task.started.workplace.branch.clone(),
         start: snapshot.clone(),
         isolation: Isolation::InPlace,
     };
@@ -25,7 +25,7 @@ pub(super) fn stand(world: &World, task: &Task, head: &CommitId) {
     spec.start = head.clone();
     let branch = TaskBranch::new(&checkout, &spec).unwrap();
     if task.gave_back().is_some() {
-        branch.switch_back(&task.started.base, head, 0).unwrap();
+        branch.switch_back(&task.started.workplace.base, head, 0).unwrap();
     }
     let discarded = |intent: &nisse::domain::intent::Intent| {
         matches!(intent.kind, IntentKind::Discard { .. }) && intent.status == Status::Settled
@@ -52,8 +52,8 @@ fn every_prefix_in_place(scenario: &Scenario) {
     copy(&world.repo, &world.pristine);
     let root = world.repo.to_str().unwrap().to_owned();
     every_prefix_of(&world, scenario, |started| {
-        started.isolation = Isolation::InPlace;
-        started.worktree.clone_from(&root);
+        started.workplace.isolation = Isolation::InPlace;
+        started.workplace.worktree.clone_from(&root);
     });
 }
 

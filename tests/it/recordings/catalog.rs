@@ -3,8 +3,8 @@
 use nisse::{
     adapters::litellm::{Catalog, Instead, Override, PinError},
     domain::{
-        caps::Money,
         model::{Prices, Route},
+        money::Money,
         upstream::Trouble,
     },
 };

@@ -10,7 +10,13 @@ use std::{
     io::Write as _,
     path::{Path, PathBuf},
     process::{Command, Stdio},
+    sync::Arc,
     thread,
+};
+
+use nisse::commands::{
+    open::Opened,
+    settings::{Directories, Environment, Flags},
 };
 
 use super::{
@@ -314,6 +320,14 @@ impl TestEnvironment {
             self.before.replace(Some(Fingerprint::of(self.checkout.path())));
         }
         self.started.set(self.started.get() + 1);
+    }
+
+    /// The surroundings of a command in this world, for what the test's own process is to do.
+    pub(crate) fn opened(&self) -> Arc<Opened> {
+        self.begin();
+        let variables = self.environment().into_iter().map(|(name, value)| (name.into(), value.into()));
+        let environment = Environment::new(variables, Directories::default());
+        Arc::new(Opened::new(environment, &Flags::default(), self.checkout.path()).expect("settings"))
     }
 
     /// A program in this world, its output collected.

@@ -15,9 +15,9 @@ use crate::{
         stream::{Assembly, Progress, told, unreadable},
     },
     domain::{
-        caps::Money,
         message::{Call, Part, Reply, Stop, mend_surrogates},
         model::{AnsweredBy, Usage},
+        money::Money,
         role::OfferedTool,
         upstream::Trouble,
     },

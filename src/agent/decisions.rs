@@ -4,18 +4,18 @@
 //! log before anything is touched, and each step may be done again, so that a cut in between asks nobody twice.
 
 use super::{
-    Error, act,
-    env::{Answered, Env, head, record_repairs},
-    place,
-    recover::{abandoned, in_place, reopened, settled},
-    switch,
+    Error,
+    outside::Outside,
+    record::{self, Answered},
+    reopen::{in_place, kept_call, open_or_recreate},
     uncommittable::{self, Which},
+    workplace::{Workplace, head, spec, standing},
 };
 use crate::{
     domain::{
         checkout::Isolation,
         event::{EventKind, ResultStatus},
-        gate::{Answer, Decision},
+        gate::Decision,
         id::{CallId, CommitId, IntentId},
         task::Task,
     },
@@ -34,34 +34,23 @@ pub fn changed_since_asked(task: &Task, checkout: &Checkout) -> Result<Vec<Strin
     Ok(changed)
 }
 
-/// Where the task works, if it stands.
-pub(super) fn standing(task: &Task, checkout: &Checkout) -> Result<Option<Worktree>, Error> {
-    if task.ready.is_none() {
-        return Ok(None);
-    }
-    let spec = place::spec(task, &head(task)?);
-    Ok(match spec.isolation {
-        Isolation::Worktree => Worktree::open(checkout, &spec)?,
-        Isolation::InPlace => Worktree::open_in_place(checkout, &spec)?,
-    })
-}
-
 /// Rolls back what an interrupted call did, and answers it so.
 pub(super) async fn roll_call_back(
     journal: &mut Journal,
-    env: &mut Env<'_>,
+    place: &mut Workplace<'_>,
+    outside: &Outside<'_>,
     intent: IntentId,
     call: &CallId,
 ) -> Result<(), Error> {
-    let TakenBack::Done(told) = take_back(journal, env).await? else { return Ok(()) };
+    let TakenBack::Done(told) = take_back(journal, place, outside).await? else { return Ok(()) };
     let text = "Interrupted: how this ended was not recorded, and it is not known how far it came. The person decided \
                 that the files go back to what they were before it. Nothing of it is left in the tracked files.";
-    env.answer(journal, call, Answered::new(ResultStatus::Failed, text))?;
-    abandoned(journal, intent, "rolled back, as the person decided")?;
+    record::answer(journal, place, outside, call, Answered::new(ResultStatus::Failed, text))?;
+    record::abandoned(journal, intent, "rolled back, as the person decided")?;
     if let Some(told) = told {
         // the answer has had its effect by now
         let cause = format!("the files are as before the call; {told}");
-        journal.push(EventKind::Recovered { cause, checkpoint: None })?;
+        record::recovered(journal, cause)?;
     }
     Ok(())
 }
@@ -69,65 +58,75 @@ pub(super) async fn roll_call_back(
 /// Keeps what an interrupted call did, and answers it so.
 pub(super) fn keep_call(
     journal: &mut Journal,
-    env: &mut Env<'_>,
+    place: &mut Workplace<'_>,
+    outside: &Outside<'_>,
     intent: IntentId,
     call: &CallId,
 ) -> Result<(), Error> {
-    if journal.task().started.isolation == Isolation::Worktree {
+    if journal.task().started.workplace.isolation == Isolation::Worktree {
         // what was there before the command is not known any more, and the directory is the task's own
-        uncommittable::record(journal, &[], env.worktree()?.uncommittable()?)?;
+        uncommittable::record(journal, &[], place.worktree()?.uncommittable()?)?;
     }
-    let checkpoint = act::checkpoint(journal, env, intent, call, None)?;
+    let checkpoint = place.checkpoint(journal.task(), intent, call, None)?;
     let content =
         "Interrupted: how this ended was not recorded, and it is not known how far it came. The person decided \
                    to keep what it left: look at the files before you go on."
             .to_owned();
-    env.answer(journal, call, Answered { status: ResultStatus::Failed, content, checkpoint, seen: None })?;
-    settled(journal, intent, "kept, as the person decided")
+    record::answer(
+        journal,
+        place,
+        outside,
+        call,
+        Answered { status: ResultStatus::Failed, content, checkpoint, seen: None },
+    )?;
+    record::settled(journal, intent, "kept, as the person decided")
 }
 
 /// Abandons an interrupted call of a task that is given up. A checkout gets what it may have done taken away, which is
 /// kept aside: it would look like the person's own otherwise, and stay there.
-pub(super) fn give_call_up(journal: &mut Journal, env: &Env<'_>, intent: IntentId) -> Result<(), Error> {
+pub(super) fn give_call_up(journal: &mut Journal, place: &Workplace<'_>, intent: IntentId) -> Result<(), Error> {
     let task = journal.task();
     let mut cause = "the task was given up".to_owned();
-    if task.started.isolation == Isolation::InPlace
+    if task.started.workplace.isolation == Isolation::InPlace
         && let Some(Decision { seq, at_ms, .. }) = task.decision
     {
         let head = head(task)?;
-        let at = place::branch(task, env, &head)?.beyond(&head)?.unwrap_or(head);
+        let at = place.branch(task, &head)?.beyond(&head)?.unwrap_or(head);
         // on another branch there is nothing of it
-        if let Some(here) = Worktree::open_in_place(env.checkout, &place::spec(task, &at))?
+        if let Some(here) = Worktree::open_in_place(place.checkout, &spec(task, &at))?
             && let Some(kept) = here.keep_found(&at, seq, at_ms)?
         {
             crash::point("drop.kept");
-            let torn = switch::torn(&here.restore(&at)?).map_or_else(String::new, |torn| format!("; {torn}"));
+            let torn = record::torn(&here.restore(&at)?).map_or_else(String::new, |torn| format!("; {torn}"));
             cause = format!(
                 "the task was given up; what was in the checkout beyond its last checkpoint is kept at {kept}{torn}"
             );
         }
     }
-    abandoned(journal, intent, &cause)
+    record::abandoned(journal, intent, &cause)
 }
 
 /// Makes branch and worktree what the log says, where no call is open.
-pub(super) async fn roll_back(journal: &mut Journal, env: &mut Env<'_>) -> Result<(), Error> {
-    let TakenBack::Done(told) = take_back(journal, env).await? else { return Ok(()) };
+pub(super) async fn roll_back(
+    journal: &mut Journal,
+    place: &mut Workplace<'_>,
+    outside: &Outside<'_>,
+) -> Result<(), Error> {
+    let TakenBack::Done(told) = take_back(journal, place, outside).await? else { return Ok(()) };
     let cause = told.map_or_else(
         || "branch and worktree are as the log says".to_owned(),
         |told| format!("branch and worktree are as the log says again; {told}"),
     );
-    journal.push(EventKind::Recovered { cause, checkpoint: None })?;
-    Ok(())
+    record::recovered(journal, cause)
 }
 
 /// Makes what is in the worktree a checkpoint, where no call is open.
-pub(super) fn keep(journal: &mut Journal, env: &Env<'_>) -> Result<(), Error> {
+pub(super) fn keep(journal: &mut Journal, place: &Workplace<'_>) -> Result<(), Error> {
     let task = journal.task();
     let (Some(decision), Some(call)) = (task.decision, kept_call(task)) else {
         return Err(Error::Bug("something was to be kept that nobody decided to keep"));
     };
-    let checkpoint = env.worktree()?.checkpoint(&CheckpointRequest {
+    let checkpoint = place.worktree()?.checkpoint(&CheckpointRequest {
         task: task.id,
         turn: task.last_turn().map_or(0, |turn| turn.number),
         call: &call,
@@ -141,16 +140,10 @@ pub(super) fn keep(journal: &mut Journal, env: &Env<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// What stands for a call in the trailers of a checkpoint that is a person's decision.
-pub(super) fn kept_call(task: &Task) -> Option<CallId> {
-    let decision = task.decision.filter(|decision| decision.answer == Answer::Keep)?;
-    Some(CallId(format!("p{:08}", decision.seq)))
-}
-
 /// What is there beyond the last checkpoint: that, and a commit of the files as they are. None if that is nothing.
 pub fn beyond(task: &Task, checkout: &Checkout, at_ms: u64) -> Result<Option<(CommitId, CommitId)>, Error> {
     let head = head(task)?;
-    let spec = place::spec(task, &head);
+    let spec = spec(task, &head);
     let tip = TaskBranch::new(checkout, &spec)?.tip()?.unwrap_or_else(|| head.clone());
     let found = match standing(task, checkout)? {
         Some(worktree) => worktree.hold(&tip, at_ms)?.unwrap_or(tip),
@@ -168,17 +161,21 @@ enum TakenBack {
 }
 
 /// Puts branch and worktree back to the last checkpoint.
-async fn take_back(journal: &mut Journal, env: &mut Env<'_>) -> Result<TakenBack, Error> {
+async fn take_back(
+    journal: &mut Journal,
+    place: &mut Workplace<'_>,
+    outside: &Outside<'_>,
+) -> Result<TakenBack, Error> {
     let task = journal.task();
     let head = head(task)?;
     let Some(Decision { seq, at_ms, .. }) = task.decision else {
         return Err(Error::Bug("something was to be rolled back that nobody decided to roll back"));
     };
-    let (spec, branch) = (place::spec(task, &head), place::branch(task, env, &head)?);
+    let (spec, branch) = (spec(task, &head), place.branch(task, &head)?);
     let kept_at = found_ref(task.id, seq);
     let standing = match spec.isolation {
-        Isolation::Worktree => Worktree::open(env.checkout, &spec)?,
-        Isolation::InPlace => match in_place(journal, env, &spec)? {
+        Isolation::Worktree => Worktree::open(place.checkout, &spec)?,
+        Isolation::InPlace => match in_place(journal, place.checkout, &spec)? {
             None => return Ok(TakenBack::Rests),
             here => here,
         },
@@ -192,15 +189,15 @@ async fn take_back(journal: &mut Journal, env: &mut Env<'_>) -> Result<TakenBack
     } else {
         let elsewhere = branch.tip()?.is_some_and(|tip| tip != head);
         branch.put_back(&head, &kept_at)?;
-        let Some(again) = reopened(journal, env, &spec).await? else { return Ok(TakenBack::Rests) };
+        let Some(again) = open_or_recreate(journal, place, outside, &spec).await? else { return Ok(TakenBack::Rests) };
         (again, elsewhere.then_some(kept_at))
     };
     uncommittable::move_out(journal, &worktree, Which::All)?;
-    let torn = switch::torn(&worktree.restore(&head)?);
+    let torn = record::torn(&worktree.restore(&head)?);
     let kept = kept.map(|kept| format!("what was there is kept at {kept}"));
     let told: Vec<_> = kept.into_iter().chain(torn).collect();
-    record_repairs(journal, &worktree)?;
+    record::repairs(journal, &worktree)?;
     crash::point("roll_back.restored");
-    env.worktree = Some(worktree);
+    place.worktree = Some(worktree);
     Ok(TakenBack::Done((!told.is_empty()).then(|| told.join("; "))))
 }

@@ -4,12 +4,12 @@
 
 use std::collections::BTreeSet;
 
-use super::super::{Error, settle};
+use super::super::super::{Error, commit_message};
 use crate::{
     domain::{
-        apply::{Advance, Landing, Manner, Standing},
+        apply::Standing,
         id::CommitId,
-        intent::{IntentKind, Status},
+        intent::{Advance, IntentKind, Landing, Manner, Status},
         task::{Ready, Task},
     },
     repo::{self, Carried, Checkout, Plan, PlanRequest, Planning},
@@ -206,7 +206,7 @@ impl Asked<'_> {
             to_commit,
             forward: false,
             at_ms: self.at_ms,
-            max_untracked: self.task.started.max_untracked,
+            max_untracked: self.task.started.files.max_untracked,
         }
     }
 
@@ -246,7 +246,7 @@ impl Asked<'_> {
             of: self.head.clone(),
             plan: None,
             merge: Some(self.head.clone()),
-            message: format!("Merge branch '{}'\n", self.task.started.branch),
+            message: format!("Merge branch '{}'\n", self.task.started.workplace.branch),
             manner: Manner::Merge,
         };
         Ok(Step::Do(Box::new(IntentKind::Land(landing)), Vec::new()))
@@ -313,9 +313,9 @@ fn landings(task: &Task) -> impl Iterator<Item = &Landing> {
 
 /// The person's commit of a plan's files.
 fn landing(task: &Task, checkout: &Checkout, plan: CommitId, of: CommitId, manner: Manner) -> Result<Landing, Error> {
-    let message = match (manner, &task.handback) {
+    let message = match (manner, &task.note) {
         (Manner::Each, _) => checkout.message(&of)?,
-        (Manner::Files | Manner::Squash | Manner::Merge, Some(note)) => settle::message(task, note),
+        (Manner::Files | Manner::Squash | Manner::Merge, Some(note)) => commit_message::of_note(task, note),
         (Manner::Files | Manner::Squash | Manner::Merge, None) => {
             return Err(Error::Bug("a task without a note was to be applied"));
         }

@@ -7,13 +7,14 @@ mod step;
 
 use std::collections::BTreeSet;
 
-use super::{Error, act};
+use super::super::{Error, record};
 use crate::{
     domain::{
-        apply::{Landing, Manner, Standing},
+        amount::counted,
+        apply::Standing,
         event::EventKind,
         id::{CommitId, IntentId},
-        intent::{IntentKind, Status},
+        intent::{IntentKind, Landing, Manner, Status},
         task::Task,
     },
     log::{Journal, crash},
@@ -43,13 +44,17 @@ pub enum Brought {
 pub struct Report {
     /// What came of it.
     pub brought: Brought,
+    /// Not all of it is there: somebody was at work in the checkout meanwhile.
+    pub incomplete: bool,
+    /// Paths of it that are not as they were brought.
+    pub left: Vec<String>,
     /// In sentences.
     pub notices: Vec<String>,
 }
 
 /// Brings the work home, or goes on with it.
 pub fn apply(journal: &mut Journal, checkout: &Checkout, manner: Manner) -> Result<Report, Error> {
-    let mut any = false;
+    let (mut any, before) = (false, journal.task().intents.len());
     let mut notices = Vec::new();
     loop {
         let standing = journal.task().standing();
@@ -57,13 +62,14 @@ pub fn apply(journal: &mut Journal, checkout: &Checkout, manner: Manner) -> Resu
             Standing::Begun(id) | Standing::PuttingBack(id) => id,
             // done a moment ago
             Standing::Applied { advanced, .. } if any => {
-                return Ok(Report { brought: if advanced { Brought::FastForward } else { Brought::Files }, notices });
+                let brought = if advanced { Brought::FastForward } else { Brought::Files };
+                return looked_again(journal.task(), checkout, brought, before, notices);
             }
             Standing::Apart | Standing::Uncommitted { .. } | Standing::Committed { .. } | Standing::Applied { .. } => {
                 match next_step(journal.task(), checkout, manner, journal.clock().civil_ms(), any)? {
                     Step::Do(kind, more) => {
                         notices.extend(more);
-                        act::open(journal, *kind)?
+                        record::open(journal, *kind)?
                     }
                     Step::There(there) => {
                         notices.extend(there.notices.iter().cloned());
@@ -81,7 +87,7 @@ pub fn apply(journal: &mut Journal, checkout: &Checkout, manner: Manner) -> Resu
                                 _,
                             ) => Brought::Already(there),
                         };
-                        return Ok(Report { brought, notices });
+                        return looked_again(journal.task(), checkout, brought, before, notices);
                     }
                 }
             }
@@ -90,6 +96,49 @@ pub fn apply(journal: &mut Journal, checkout: &Checkout, manner: Manner) -> Resu
         crash::point("apply.opened");
         notices.extend(go_on(journal, checkout, next)?);
     }
+}
+
+/// The report of what was brought, after a look at whether it is there: a person may have saved, stashed or reset
+/// meanwhile. Of the commits those count that this process made: the intents from `since` on.
+fn looked_again(
+    task: &Task,
+    checkout: &Checkout,
+    brought: Brought,
+    since: usize,
+    mut notices: Vec<String>,
+) -> Result<Report, Error> {
+    let (mut left, mut incomplete) = (Vec::new(), false);
+    match (&brought, task.standing()) {
+        (Brought::Files | Brought::FastForward, Standing::Applied { plan, advanced }) => {
+            let files = checkout.plan_files(&plan)?;
+            left = files.undone.union(&files.changed).map(|path| path.to_string_lossy().into_owned()).collect();
+            let held = task.head.as_ref().map_or(Ok(true), |head| checkout.holds(head))?;
+            incomplete = !left.is_empty() || advanced && !held;
+            if advanced && !held {
+                notices.push("the branch was moved away again meanwhile, and not by nisse".to_owned());
+            }
+        }
+        (Brought::Commits(_), _) => {
+            let made = task.intents.iter().skip(since).filter_map(|one| {
+                let IntentKind::Land(landing) = &one.kind else { return None };
+                (one.status == Status::Settled).then_some(landing)
+            });
+            let mut gone = 0;
+            for landing in made {
+                gone += usize::from(!checkout.has_landed(landing)?);
+            }
+            incomplete = gone > 0;
+            if incomplete {
+                notices
+                    .push(format!("{} not in HEAD any more: it was moved meanwhile", counted(gone as u64, "commit")));
+            }
+        }
+        (Brought::Files | Brought::FastForward | Brought::Already(_), _) => {}
+    }
+    if incomplete {
+        notices.push(format!("run `nisse apply {:#}` again for what is missing", task.id));
+    }
+    Ok(Report { brought, incomplete, left, notices })
 }
 
 /// Where the work is, if nothing is to be done for it; looked at without a word in the log.
@@ -110,6 +159,8 @@ pub fn already(task: &Task, checkout: &Checkout, manner: Manner, at_ms: u64) -> 
 pub enum PutBack {
     /// Nothing of the task's is in the checkout that could be taken back: why.
     Nothing(&'static str),
+    /// It was taken back before, and these paths were left: they are neither as they were nor as they were brought.
+    Left(Vec<String>),
     /// It was taken back, as far as it could be.
     Done {
         /// What was moved, and what was left.
@@ -180,7 +231,10 @@ pub fn put_back(journal: &mut Journal, checkout: &Checkout) -> Result<PutBack, E
         Standing::Committed { .. } | Standing::Applied { advanced: true, .. } => {
             return Ok(PutBack::Nothing(COMMITTED));
         }
-        Standing::Apart => return Ok(PutBack::Nothing(NOT_HERE)),
+        Standing::Apart => {
+            let left = left_before(journal.task(), checkout)?;
+            return Ok(if left.is_empty() { PutBack::Nothing(NOT_HERE) } else { PutBack::Left(left) });
+        }
     };
     let id = match journal.task().standing() {
         Standing::PuttingBack(id) => id,
@@ -188,15 +242,27 @@ pub fn put_back(journal: &mut Journal, checkout: &Checkout) -> Result<PutBack, E
         | Standing::Begun(_)
         | Standing::Uncommitted { .. }
         | Standing::Committed { .. }
-        | Standing::Applied { .. } => act::open(journal, IntentKind::PutBack { plan: plan.clone() })?,
+        | Standing::Applied { .. } => record::open(journal, IntentKind::PutBack { plan: plan.clone() })?,
     };
     crash::point("put_back.opened");
     take_back(journal, checkout, id, &plan)
 }
 
+/// What taking back the last time had to leave, so far as it is still so.
+fn left_before(task: &Task, checkout: &Checkout) -> Result<Vec<String>, Error> {
+    let plan = task.intents.iter().rev().find_map(|one| {
+        let IntentKind::PutBack { plan } = &one.kind else { return None };
+        (one.status == Status::Settled).then_some(plan)
+    });
+    match plan {
+        Some(plan) if checkout.is_kept(plan)? => Ok(checkout.plan_files(plan)?.changed()),
+        Some(_) | None => Ok(Vec::new()),
+    }
+}
+
 /// Does what an intent stands for; done already, or by half, it does the rest.
 /// Gives what the person should know.
-pub(super) fn go_on(journal: &mut Journal, checkout: &Checkout, id: IntentId) -> Result<Vec<String>, Error> {
+fn go_on(journal: &mut Journal, checkout: &Checkout, id: IntentId) -> Result<Vec<String>, Error> {
     // the taking back of what was begun comes first
     let id = match journal.task().standing() {
         Standing::PuttingBack(back) => back,
@@ -243,6 +309,14 @@ pub(super) fn go_on(journal: &mut Journal, checkout: &Checkout, id: IntentId) ->
     journal.push(EventKind::IntentSettled { intent: id, cause: None })?;
     journal.commit()?;
     Ok(notices)
+}
+
+/// Goes on with what a dead process had begun. What the repository refuses is told, and stays pending.
+pub(super) fn recover(journal: &mut Journal, checkout: &Checkout, intent: IntentId) -> Result<(), Error> {
+    match go_on(journal, checkout, intent) {
+        Err(Error::Repo(error)) => record::recovered(journal, format!("the work could not be applied: {error}")),
+        other => other.map(drop),
+    }
 }
 
 /// Whether nothing of the task was brought before, since it was last put back.

@@ -1,4 +1,4 @@
-//! Where a task stands, and which events may follow: the task's transition table.
+//! Which events may follow where a task stands: its transition table.
 
 use super::{
     apply::Standing,
@@ -8,32 +8,16 @@ use super::{
     gate::Answer,
     id::{CallId, IntentId},
     intent::{self, Intent, IntentKind, Move, Way},
+    note::Note,
     outcome::End,
-    task::Task,
+    task::{Phase, Task},
 };
-
-/// Where a task stands.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Phase {
-    /// Started; no worktree yet.
-    Preparing,
-    /// Between turns.
-    Idle,
-    /// A request is in flight.
-    Asking,
-    /// A reply is being worked off.
-    Acting,
-    /// It rests.
-    Paused,
-    /// It ended.
-    Ended,
-}
 
 /// Whether `kind` may follow, and if not, why not.
 pub fn is_legal(task: &Task, kind: &EventKind) -> Result<(), String> {
     let phase = task.phase();
     if !phase_allows(phase, kind) {
-        return Err(format!("{} may not follow while the task is {phase:?}", name(kind)));
+        return Err(format!("{} may not follow while the task is {phase:?}", kind.name()));
     }
     match kind {
         EventKind::TaskStarted(_)
@@ -109,7 +93,7 @@ pub fn is_legal(task: &Task, kind: &EventKind) -> Result<(), String> {
             if let Some(open) = task.pending_intents().find(|intent| !intent.kind.outlives_completion()) {
                 return Err(format!("intent {} is pending", open.id));
             }
-            match (end, task.handback.as_ref().is_some_and(|note| note.succeeded)) {
+            match (end, task.note.as_ref().is_some_and(Note::claims_success)) {
                 (End::Handback, false) => Err("no handback was accepted".to_owned()),
                 (End::Handback, true) | (End::Failed | End::Capped(_) | End::Dropped, _) => Ok(()),
             }
@@ -175,7 +159,7 @@ fn may_open(task: &Task, phase: Phase, id: IntentId, kind: &IntentKind) -> Resul
         IntentKind::CleanUp => in_phase(phase, Phase::Ended),
         IntentKind::CheckoutSwitch { way, .. } => {
             no_pending_intent(task)?;
-            if task.started.isolation != Isolation::InPlace {
+            if task.started.workplace.isolation != Isolation::InPlace {
                 return Err("the checkout of a task with a worktree of its own is left alone".to_owned());
             }
             in_phase(phase, if *way == Way::There { Phase::Preparing } else { Phase::Idle })
@@ -257,39 +241,4 @@ fn in_phase(phase: Phase, wanted: Phase) -> Result<(), String> {
 
 fn same(what: &str, given: u32, wanted: u32) -> Result<(), String> {
     if given == wanted { Ok(()) } else { Err(format!("{what} {given} where {wanted} comes next")) }
-}
-
-/// An event's name, as it is stored.
-#[must_use]
-pub fn name(kind: &EventKind) -> &'static str {
-    match kind {
-        EventKind::TaskStarted(_) => "task_started",
-        EventKind::SpanStarted { .. } => "span_started",
-        EventKind::SetupRan { .. } => "setup_ran",
-        EventKind::WorktreeReady { .. } => "worktree_ready",
-        EventKind::RequestSent { .. } => "request_sent",
-        EventKind::RequestEnded { .. } => "request_ended",
-        EventKind::RequestWithheld { .. } => "request_withheld",
-        EventKind::ContextEvicted { .. } => "context_evicted",
-        EventKind::ReplyReceived { .. } => "reply_received",
-        EventKind::Nudged { .. } => "nudged",
-        EventKind::IntentOpened { .. } => "intent_opened",
-        EventKind::IntentSettled { .. } => "intent_settled",
-        EventKind::IntentAbandoned { .. } => "intent_abandoned",
-        EventKind::ToolResult(_) => "tool_result",
-        EventKind::EndingAccepted { .. } => "ending_accepted",
-        EventKind::CheckRan { .. } => "check_ran",
-        EventKind::TurnEnded { .. } => "turn_ended",
-        EventKind::Recovered { .. } => "recovered",
-        EventKind::FilesChanged { .. } => "files_changed",
-        EventKind::WorktreeRepaired { .. } => "worktree_repaired",
-        EventKind::RepositoryChanged { .. } => "repository_changed",
-        EventKind::UncommittableMade { .. } => "uncommittable_made",
-        EventKind::KeptAside { .. } => "kept_aside",
-        EventKind::LocksRemoved { .. } => "locks_removed",
-        EventKind::GateAnswered { .. } => "gate_answered",
-        EventKind::TaskPaused { .. } => "task_paused",
-        EventKind::LeftOut { .. } => "left_out",
-        EventKind::TaskEnded { .. } => "task_ended",
-    }
 }

@@ -1,20 +1,14 @@
 //! What a command may have done to the repository beside its files: seen to after it, and told to the model.
 
 use super::{
-    Error, answered,
-    env::{Env, record_repairs},
-    place, uncommittable,
+    Error, record, uncommittable,
+    workplace::{Workplace, standing},
 };
 use crate::{
-    domain::{event::EventKind, id::CommitId, repository::RepositoryChange, task::Task},
+    domain::{checkout::Isolation, event::EventKind, id::CommitId, task::Task},
     log::Journal,
-    repo::Worktree,
+    repo::{Checkout, Worktree},
 };
-
-/// What a model is told once that made commits or moved between branches.
-const COMMITS: &str = "Note: nisse commits for you, after every call that changes files. Your branch and HEAD were put \
-                       back to where nisse had them; the files are as you left them, and they are what counts. Leave \
-                       committing, amending, rebasing and switching branches alone.";
 
 /// What a model is told whose command took something of the person's away.
 const PERSONS: &str = "Branches, tags and stash of this repository are the person's; leave them alone. The stash is the \
@@ -23,33 +17,43 @@ const PERSONS: &str = "Branches, tags and stash of this repository are the perso
 /// After a command: branch and HEAD go back to where the task has them, and what is the person's and gone comes back. Gives
 /// what the model has to know of the latter.
 pub(super) fn see_to(journal: &mut Journal, worktree: &Worktree, head: &CommitId) -> Result<Option<String>, Error> {
+    // nothing of the command runs any more
+    record_locks(journal, worktree.remove_left_locks()?)?;
     worktree.take_in(head)?;
     worktree.see_to_persons()?;
     let before = journal.task().changes.len();
-    record_repairs(journal, worktree)?;
+    record::repairs(journal, worktree)?;
     let put_back = journal.task().changes.iter().skip(before).filter(|change| change.is_put_back());
     let lines: Vec<String> = put_back.map(|change| format!("Note: {change}.")).collect();
     Ok((!lines.is_empty()).then(|| format!("{}\n{PERSONS}", lines.join("\n"))))
 }
 
+fn record_locks(journal: &mut Journal, locks: Vec<String>) -> Result<(), Error> {
+    if !locks.is_empty() {
+        journal.push(EventKind::LocksRemoved { locks })?;
+    }
+    Ok(())
+}
+
 /// The person's, where the process was cut off that ran a command.
-pub(super) fn see_to_again(journal: &mut Journal, env: &Env<'_>) -> Result<(), Error> {
-    let standing = match answered::standing(journal.task(), env.checkout) {
+pub(super) fn see_to_again(journal: &mut Journal, checkout: &Checkout) -> Result<(), Error> {
+    let standing = match standing(journal.task(), checkout) {
         // what is given up needs nothing of a place that cannot be reached any more, or whose commits are gone
         Err(Error::Repo(_)) if journal.task().given_up() => return Ok(()),
         standing => standing?,
     };
     let Some(standing) = standing else { return Ok(()) };
+    record_locks(journal, standing.remove_left_locks_again()?)?;
     standing.see_to_persons_again()?;
-    record_repairs(journal, &standing)
+    record::repairs(journal, &standing)
 }
 
 /// Names what a process kept that was cut off before it could say so.
-pub(super) fn name_what_is_kept(journal: &mut Journal, env: &Env<'_>) -> Result<(), Error> {
+pub(super) fn name_what_is_kept(journal: &mut Journal, place: &Workplace<'_>) -> Result<(), Error> {
     let task = journal.task();
     // whoever goes on with a task that rests looks again
     let (Some(head), None) = (&task.head, &task.paused) else { return Ok(()) };
-    let mut changes = place::branch(task, env, head)?.kept_commits()?;
+    let mut changes = place.branch(task, head)?.kept_commits()?;
     changes.retain(|kept| !task.changes.iter().any(|told| told.kept() == kept.kept()));
     if !changes.is_empty() {
         journal.push(EventKind::RepositoryChanged { changes })?;
@@ -57,11 +61,22 @@ pub(super) fn name_what_is_kept(journal: &mut Journal, env: &Env<'_>) -> Result<
     uncommittable::name_kept(journal)
 }
 
-/// The answer to a call, with what the model has to know of the repository and was not told yet.
-pub(super) fn told(task: &Task, mut answer: String) -> String {
-    let was_told = || task.turns.iter().flat_map(|turn| &turn.results).any(|result| result.content.contains(COMMITS));
-    if task.changes.iter().any(RepositoryChange::is_of_branch) && !was_told() {
-        answer = format!("{answer}\n{COMMITS}");
-    }
-    answer
+/// Makes the files of a worktree those of `at` again, after `what` ran. In a checkout nobody can tell what that left from
+/// what its person did meanwhile, nor anywhere where its end went `unseen`: all of it is kept, and this says where.
+pub(super) fn taken_back(
+    task: &Task,
+    at_ms: u64,
+    worktree: &Worktree,
+    at: &CommitId,
+    what: &str,
+    unseen: bool,
+) -> Result<Option<String>, Error> {
+    let kept = match task.started.workplace.isolation {
+        Isolation::Worktree if !unseen => None,
+        Isolation::InPlace | Isolation::Worktree => worktree.keep_as(what, at, at_ms)?,
+    };
+    let torn = record::torn(&worktree.restore(at)?);
+    let kept = kept.map(|kept| format!("that was taken back, and what was there is kept at {kept}"));
+    let told: Vec<_> = kept.into_iter().chain(torn).collect();
+    Ok((!told.is_empty()).then(|| told.join("; ")))
 }

@@ -1,0 +1,42 @@
+//! The end of a task whose repository is gone, or holds its commits no more: what is open is given up, nothing is looked for.
+
+use super::Error;
+use crate::{
+    domain::{
+        event::{EventKind, ResultStatus, ToolResult},
+        id::IntentId,
+        intent::{Intent, Status},
+        outcome::{End, Outcome},
+    },
+    log::Journal,
+};
+
+/// Ends a task that its person gave up. `why` says what is gone.
+pub fn give_up(journal: &mut Journal, why: &str) -> Result<Outcome, Error> {
+    // what outlives the completion would wait for the repository for ever
+    let open = |intent: &&Intent| intent.id != IntentId::TASK && intent.status == Status::Pending;
+    let open: Vec<IntentId> = journal.task().intents.iter().filter(open).map(|intent| intent.id).collect();
+    for intent in open {
+        journal.push(EventKind::IntentAbandoned { intent, cause: why.to_owned() })?;
+    }
+    if journal.task().ended.is_none() {
+        while let Some(call) = journal.task().unanswered().map(|call| call.id.clone()) {
+            journal.push(EventKind::ToolResult(ToolResult {
+                call,
+                status: ResultStatus::NotRun,
+                content: "Not run: the person gave the task up.".to_owned(),
+                checkpoint: None,
+                seen: None,
+            }))?;
+        }
+        if let Some(turn) = journal.task().last_turn().filter(|turn| !turn.closed).map(|turn| turn.number) {
+            journal.push(EventKind::TurnEnded { turn })?;
+        }
+        journal.push(EventKind::TaskEnded { end: End::Dropped, cause: format!("given up by the person: {why}") })?;
+    }
+    if journal.task().intent(IntentId::TASK).is_some_and(|own| own.status == Status::Pending) {
+        journal.push(EventKind::IntentSettled { intent: IntentId::TASK, cause: None })?;
+    }
+    journal.commit()?;
+    journal.task().outcome().ok_or(Error::Bug("a task was given up that has no outcome"))
+}

@@ -1,0 +1,40 @@
+//! Naming the files that go with a worktree and are in no commit.
+
+use super::{
+    Error, record,
+    workplace::{Workplace, standing},
+};
+use crate::{
+    domain::{checkout::Isolation, event::EventKind, line::one_line},
+    log::Journal,
+};
+
+/// How many of the ignored files that go with a worktree are named.
+const NAMED: usize = 20;
+
+/// Names what goes with the worktree and is in no commit. What cannot be listed changes no outcome.
+pub(super) fn name(journal: &mut Journal, place: &Workplace<'_>) -> Result<(), Error> {
+    let task = journal.task();
+    let told = task.left_out.is_some() || task.pending_intents().next().is_some();
+    if told || task.started.workplace.isolation != Isolation::Worktree {
+        return Ok(());
+    }
+    let listed = match &place.worktree {
+        Some(worktree) => worktree.ignored_work().map_err(Error::from),
+        // given up, it was not opened; gone, nothing is in it
+        None => standing(task, place.checkout)
+            .and_then(|found| Ok(found.map(|worktree| worktree.ignored_work()).transpose()?.unwrap_or_default())),
+    };
+    match listed {
+        Ok(paths) if paths.is_empty() => {}
+        Ok(mut paths) => {
+            paths.truncate(NAMED);
+            journal.push(EventKind::LeftOut { paths })?;
+        }
+        Err(error) => {
+            let cause = one_line(&format!("which ignored files go with the worktree is not known: {error}"));
+            record::recovered(journal, cause)?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,147 @@
+//! Opening a task's worktree again, as the log says it must be; made again where it is gone.
+
+use super::{
+    Error,
+    outside::Outside,
+    record,
+    set_up::{SetUp, set_up},
+    workplace::{Workplace, head, spec},
+};
+use crate::{
+    domain::{
+        checkout::Isolation, event::EventKind, gate::Answer, id::CallId, intent::IntentKind, outcome::Pause, task::Task,
+    },
+    log::{Journal, crash},
+    repo::{Checkout, Worktree, WorktreeSpec},
+};
+
+/// Opens the worktree, making it again if it is gone, and looks whether the branch is where the log says, or one commit
+/// of ours beyond it. False: a gate was recorded, or the person asked to stop.
+pub(super) async fn reopen(
+    journal: &mut Journal,
+    place: &mut Workplace<'_>,
+    outside: &Outside<'_>,
+) -> Result<bool, Error> {
+    let head = head(journal.task())?;
+    let spec = spec(journal.task(), &head);
+    let opened = match spec.isolation {
+        Isolation::Worktree => {
+            let own = place.branch(journal.task(), &head)?;
+            if own.tip()?.is_none() && Worktree::open(place.checkout, &spec)?.is_none() {
+                if journal.task().answer() != Some(Answer::Keep) {
+                    let cause = format!("the branch {} and its worktree are gone", spec.branch);
+                    record::gate(journal, place.checkout, &cause)?;
+                    return Ok(false);
+                }
+                // nothing else is there to be kept
+                own.put_back(&head, "")?;
+            }
+            open_or_recreate(journal, place, outside, &spec).await?
+        }
+        Isolation::InPlace => in_place(journal, place.checkout, &spec)?,
+    };
+    let Some(opened) = opened else { return Ok(false) };
+    record::repairs(journal, &opened)?;
+    let task = journal.task();
+    let tip = opened.tip()?;
+    // a checkpoint that the log does not name yet carries the open call in its trailers
+    let ahead = tip.as_ref().map(|tip| opened.commit_is_ours(tip, task.id)).transpose()?.flatten();
+    let kept = ahead.is_some() && ahead == kept_call(task);
+    let beyond = kept
+        || task.pending_intents().any(|intent| match &intent.kind {
+            IntentKind::Squash { to, .. } => tip.as_ref() == Some(to),
+            IntentKind::FileEdit { call, .. } | IntentKind::Command { call, .. } | IntentKind::Check { call } => {
+                ahead.as_ref() == Some(call)
+            }
+            IntentKind::Task
+            | IntentKind::Discard { .. }
+            | IntentKind::CleanUp
+            | IntentKind::CheckoutSwitch { .. }
+            | IntentKind::Apply { .. }
+            | IntentKind::Land(_)
+            | IntentKind::PutBack { .. } => false,
+        });
+    // a check is run again from what the log says, and what a person keeps is the files
+    let taken_in = task.answer() == Some(Answer::Keep)
+        || task.pending_intents().any(|intent| matches!(intent.kind, IntentKind::Check { .. }));
+    if !beyond && taken_in {
+        opened.take_in(&head)?;
+        record::repairs(journal, &opened)?;
+    }
+    if tip.as_ref() == Some(&head) || beyond || taken_in {
+        place.worktree = Some(opened);
+        return Ok(true);
+    }
+    let branch = spec.branch;
+    let where_it_is = tip.map_or_else(|| "gone".to_owned(), |tip| format!("at {}", tip.short()));
+    record::gate(
+        journal,
+        place.checkout,
+        &format!("the branch {branch} is {where_it_is}, and the log says {}", head.short()),
+    )?;
+    Ok(false)
+}
+
+/// The worktree, made again if it is gone; none if the person asked to stop meanwhile.
+pub(super) async fn open_or_recreate(
+    journal: &mut Journal,
+    place: &Workplace<'_>,
+    outside: &Outside<'_>,
+    spec: &WorktreeSpec,
+) -> Result<Option<Worktree>, Error> {
+    if let Some(opened) = Worktree::open(place.checkout, spec)? {
+        return Ok(Some(opened));
+    }
+    let again = Worktree::recreate(place.checkout, spec)?;
+    // the branch may be one commit of ours ahead
+    let at = again.tip()?.unwrap_or_else(|| spec.start.clone());
+    match set_up(journal, place, outside, &again, &at).await? {
+        SetUp::Ready(_) => {
+            again.stands()?;
+            crash::point("recreate.ready");
+            Ok(Some(again))
+        }
+        // looked at it is; what comes next is the cap's end
+        SetUp::OutOfTime => {
+            record::recovered(journal, "the setup took what was left of the time cap")?;
+            Ok(None)
+        }
+        SetUp::Stopped => {
+            let cause = "stopped on request".to_owned();
+            journal.push(EventKind::TaskPaused { pause: Pause::Stopped, cause })?;
+            Ok(None)
+        }
+    }
+}
+
+/// The checkout of a task that works in place; none, and a gate, if it is not on the task's branch, or not the task's.
+pub(super) fn in_place(
+    journal: &mut Journal,
+    checkout: &Checkout,
+    spec: &WorktreeSpec,
+) -> Result<Option<Worktree>, Error> {
+    let opened = Worktree::open_in_place(checkout, spec)?;
+    if opened.is_none() {
+        let its_own = checkout.task_in_place()?.as_deref() == Some(&*spec.task.to_string());
+        let cause = if its_own {
+            format!(
+                "the task works in place on {0}, and the checkout is not on it; `git switch {0}`, then resume, or \
+                 `nisse drop {1:#}`",
+                spec.branch, spec.task
+            )
+        } else {
+            format!(
+                "the checkout is not the task's any more, or an older nisse began it there; `nisse drop {:#}` ends it",
+                spec.task
+            )
+        };
+        record::gate(journal, checkout, &cause)?;
+    }
+    Ok(opened)
+}
+
+/// What stands for a call in the trailers of a checkpoint that is a person's decision.
+pub(super) fn kept_call(task: &Task) -> Option<CallId> {
+    let decision = task.decision.filter(|decision| decision.answer == Answer::Keep)?;
+    Some(CallId(format!("p{:08}", decision.seq)))
+}

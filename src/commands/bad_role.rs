@@ -1,0 +1,40 @@
+//! A role that no model can be asked for.
+
+use std::fmt;
+
+use super::settings::Sourced;
+use crate::{adapters::litellm::PinError, domain::role::RoleName};
+
+/// A role without a usable model.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum BadRole {
+    /// Nobody named a model for it.
+    Unset(RoleName),
+    /// The one that was named cannot be used.
+    Unusable {
+        /// The role.
+        role: RoleName,
+        /// What was named, and where.
+        alias: Sourced<String>,
+        /// Why it cannot be used.
+        trouble: PinError,
+    },
+}
+
+impl fmt::Display for BadRole {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unset(role) => write!(f, "no model is set for the role {role}"),
+            Self::Unusable { role, alias, trouble } => {
+                write!(f, "role {role} (from {}): ", alias.source)?;
+                match trouble {
+                    PinError::Unknown { alias, instead } => {
+                        write!(f, "the proxy offers no model {alias:?} to this key; {instead}")
+                    }
+                    PinError::NoWindow { alias } => write!(f, "nobody says how large the window of {alias:?} is"),
+                    PinError::NoProvider { alias } => write!(f, "nobody says which provider {alias:?} has"),
+                }
+            }
+        }
+    }
+}
