@@ -2,21 +2,33 @@
 //!
 //! A plan (`plan_commit`) says what each file was and is to be, so that writing it can be resumed, and reverted.
 
+pub(super) mod abort_merge;
+pub(super) mod disk;
+pub(super) mod draft;
+pub(super) mod exchange;
+pub(super) mod plan_commit;
+pub(super) mod plan_state;
+pub(super) mod three_way;
+pub(super) mod user_commit;
+pub(super) mod write_plan;
+
 use std::{
     collections::{BTreeMap, BTreeSet},
     os::unix::ffi::OsStrExt,
     path::{Path, PathBuf},
 };
 
+use self::{
+    disk::{Content, Found, SUBMODULE},
+    plan_commit::{Contents, Parts},
+    three_way::{Change, Entry, Merged},
+};
 use super::{
     Checkout, Error, SnapshotRequest,
-    disk::{self, Content, Found, SUBMODULE},
     git::LONG,
     io_error,
     paths::{path_text, paths},
-    plan_commit::{Contents, Parts},
     staging::{Staging, scratch},
-    three_way::{Change, Entry, Merged},
 };
 use crate::domain::id::{CommitId, TaskId};
 

@@ -17,10 +17,10 @@ use super::{
     git::Git,
     io_error,
     lock_files::in_the_way,
-    never_staged::NeverStaged,
     operation::operation,
     process::EndableGit,
     repository_id::FormerPlaces,
+    snapshot::never_staged::NeverStaged,
     store::{Head, KeptIndex, Library, Program, Store},
 };
 use crate::domain::{

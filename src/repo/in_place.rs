@@ -4,6 +4,8 @@
 //! index. A directory in the checkout's git directory says which task is there, and keeps the index byte for byte: the
 //! task's own writes lose what git keeps in it besides. Every step may be done again.
 
+pub(super) mod give_back;
+
 use std::{
     fs::{self, File, FileTimes},
     io::{ErrorKind, Write},

@@ -63,7 +63,7 @@ impl Checkout {
     /// Takes a branch of a settled task away; one that is checked out somewhere is an error, and stays.
     pub fn remove_branch(&self, spec: &WorktreeSpec) -> Result<(), Error> {
         let branch = TaskBranch::new(self, spec)?;
-        super::worktree_entry::refuse_elsewhere(&branch)?;
+        super::worktree::entry::refuse_elsewhere(&branch)?;
         match branch.tip()? {
             Some(tip) => branch.delete(&tip),
             None => Ok(()),

@@ -17,74 +17,52 @@
 //! Two ways lead into a repository. [`git`] runs the git program: it writes whatever is the person's, and reads where the library would
 //! be wrong. `store` is the face of both for reads and for checkpoints, which the library (libgit2) makes in process;
 //! `stat_cache` spares both where no file's status has changed.
+//!
+//! | folder | what it is |
+//! |---|---|
+//! | `store` | reading objects, refs and the index; making a checkpoint |
+//! | `snapshot` | from the checkout to the commit where a task begins |
+//! | `worktree` | the task's directory and branch: checkpoint, restore, discard; what a command did to them |
+//! | `apply` | from the task's commits to the files and branches of the checkout |
+//! | `in_place` | a task that works in the checkout itself |
+//!
+//! Below them are git itself and its files, above them nothing; no two files know each other in a circle.
 
-mod abort_merge;
 mod apply;
-mod asked;
 mod branch;
-mod branch_moves;
 mod checkout;
-mod checkpoint;
 mod commit;
 mod configuration;
-mod copy_ignored;
 mod credentials;
 mod diff;
 pub(crate) mod directory;
-mod discard;
-mod disk;
-mod draft;
 mod environment;
-mod exchange;
 mod excludes;
 mod files_clock;
 pub mod git;
-mod git_links;
-mod give_back;
-mod ignored_at_start;
 mod in_place;
-mod left_locks;
 mod leftovers;
 mod lock_files;
 mod lock_holders;
 mod locks;
 mod moved_checkout;
 mod names;
-mod never_staged;
 mod operation;
 mod own_index;
 mod pack;
 mod paths;
-mod persons;
-mod persons_state;
-mod plan_commit;
-mod plan_state;
 mod process;
 mod removal;
 mod repository_id;
-mod restore;
 mod running_git;
 mod same_second;
-mod saved_state;
 pub mod scratch;
 mod small_files;
 mod snapshot;
 mod staging;
-mod stat_cache;
 mod store;
-mod submodules;
-mod take_in;
-mod three_way;
-mod tree_walk;
-mod unclean;
-mod uncommittable;
-mod user_commit;
 pub mod workspace;
 mod worktree;
-mod worktree_changes;
-mod worktree_entry;
-mod worktree_stat;
-mod write_plan;
 
 use std::{
     io,
@@ -92,28 +70,28 @@ use std::{
     time::Duration,
 };
 
+pub(crate) use apply::draft::{Like, write as write_draft};
+pub(crate) use apply::exchange::{Is, Outcome, Spot};
+pub use apply::plan_state::PlanFiles;
+pub use apply::write_plan::{Direction, Written};
 pub use apply::{Conflict, Plan, PlanRequest, Planning};
 pub use branch::{TaskBranch, WorktreeSpec};
 pub use checkout::{Checkout, git_version};
-pub use checkpoint::CheckpointRequest;
 pub use credentials::of_addresses as credentials_of_addresses;
 pub use diff::{Diff, FileStat};
-pub(crate) use draft::{Like, write as write_draft};
 pub use environment::Environment;
-pub(crate) use exchange::{Is, Outcome, Spot};
-pub use give_back::GivenBack;
+pub use in_place::give_back::GivenBack;
 pub use leftovers::{TaskRef, TaskWorktree};
 pub use locks::ForeignLock;
 pub use names::{before_apply_ref, branch_name, discarded_ref, found_ref};
-pub use never_staged::NeverStaged;
 pub use pack::{KeptRefs, Loose, Packed};
-pub use plan_state::PlanFiles;
 pub use process::EndableGit;
 pub use same_second::SameSecond;
+pub use snapshot::never_staged::NeverStaged;
 pub use snapshot::{Snapshot, SnapshotRequest};
-pub use uncommittable::{MovedOut, kept_in, move_whole};
 pub use worktree::Worktree;
-pub use write_plan::{Direction, Written};
+pub use worktree::checkpoint::CheckpointRequest;
+pub use worktree::uncommittable::{MovedOut, kept_in, move_whole};
 
 use crate::domain::id::CommitId;
 

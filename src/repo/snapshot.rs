@@ -1,5 +1,8 @@
 //! The snapshot: a commit of the checkout as it is, unfinished work included, made beside the caller's index.
 
+pub(super) mod never_staged;
+pub(super) mod unclean;
+
 use std::{
     fs::{File, FileTimes},
     io::{Read, Write},
@@ -11,7 +14,7 @@ use super::{
     Checkout, Error,
     commit::{Author, SUBJECT, commit_tree},
     git::LONG,
-    io_error, never_staged,
+    io_error,
     paths::{names_notice, path_text, paths},
     staging::{Staging, scratch},
 };

@@ -14,12 +14,12 @@ mod trees;
 
 use std::path::{Path, PathBuf};
 
+use super::{Error, commit::Author, git::Git};
+use crate::domain::id::CommitId;
+
 pub(super) use kept_index::KeptIndex;
 pub(super) use library::Library;
 pub(super) use program::Program;
-
-use super::{Error, commit::Author, git::Git};
-use crate::domain::id::CommitId;
 
 /// The error for a read of libgit2's that failed: `what` was read.
 fn read_error(what: impl Into<String>) -> impl FnOnce(git2::Error) -> Error {

@@ -1,5 +1,26 @@
 //! The task's own directory: made, and found again.
 
+pub(super) mod asked;
+pub(super) mod branch_moves;
+pub(super) mod changes;
+pub(super) mod checkpoint;
+pub(super) mod copy_ignored;
+pub(super) mod discard;
+pub(super) mod entry;
+pub(super) mod git_links;
+pub(super) mod ignored_at_start;
+pub(super) mod left_locks;
+pub(super) mod persons;
+pub(super) mod persons_state;
+pub(super) mod restore;
+pub(super) mod saved_state;
+pub(super) mod stat;
+pub(super) mod stat_cache;
+pub(super) mod submodules;
+pub(super) mod take_in;
+pub(super) mod tree_walk;
+pub(super) mod uncommittable;
+
 use std::{
     collections::BTreeSet,
     fs,
@@ -10,17 +31,19 @@ use std::{
     time::Duration,
 };
 
+use self::{
+    entry::{clear_branch, find_entry, lost_entry, refuse_elsewhere, remove},
+    persons_state::Notes,
+    stat_cache::StatCache,
+};
 use super::{
     Checkout, Diff, Error, TaskBranch, WorktreeSpec,
     git::{Git, LONG},
     io_error,
     names::{lock_reason, unfinished_lock_reason},
     paths::{path_text, paths},
-    persons_state::Notes,
     small_files::{read_line, replace_file},
-    stat_cache::StatCache,
     store::{KeptIndex, Store},
-    worktree_entry::{clear_branch, find_entry, lost_entry, refuse_elsewhere, remove},
 };
 use crate::{
     domain::{id::CommitId, repository::RepositoryChange},

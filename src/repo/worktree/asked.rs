@@ -1,0 +1,50 @@
+//! Records branch and files when a person is asked about them, so that a later change is noticed.
+
+use crate::{
+    domain::id::CommitId,
+    repo::{
+        Error, TaskBranch, Worktree,
+        git::LONG,
+        names::asked_ref,
+        paths::{path_text, paths},
+    },
+};
+
+impl Worktree {
+    /// Records branch and files as what a person is asked about.
+    pub fn note_asked(&self) -> Result<(), Error> {
+        let Some(now) = self.state_now()? else { return Ok(()) };
+        self.checkout().git().call(["update-ref", &asked_ref(self.branch().task), &now.0]).run().map(drop)
+    }
+
+    /// The files that changed since a person was asked about them; if none did, the record is removed.
+    pub fn changed_since_asked(&self) -> Result<Vec<String>, Error> {
+        let name = asked_ref(self.branch().task);
+        let git = self.checkout().git();
+        let (Some(asked), Some(now)) = (self.store().reference(&name)?, self.state_now()?) else {
+            return Ok(Vec::new());
+        };
+        let call = git.call(["diff-tree", "-r", "-z", "--name-only", "--no-renames", &asked.0, &now.0]);
+        let changed: Vec<_> = paths(call.limit(LONG).parts()?).iter().map(|path| path_text(path)).collect();
+        if changed.is_empty() {
+            self.branch().forget_asked()?;
+        }
+        Ok(changed)
+    }
+
+    fn state_now(&self) -> Result<Option<CommitId>, Error> {
+        let Some(tip) = self.tip()? else { return Ok(None) };
+        Ok(Some(self.snapshot_files(&tip, 0)?.unwrap_or(tip)))
+    }
+}
+
+impl TaskBranch {
+    /// Removes the record: the person has decided.
+    pub fn forget_asked(&self) -> Result<(), Error> {
+        let name = asked_ref(self.task);
+        match self.checkout.store().reference(&name)? {
+            Some(asked) => self.checkout.git().call(["update-ref", "-d", &name, &asked.0]).run().map(drop),
+            None => Ok(()),
+        }
+    }
+}
