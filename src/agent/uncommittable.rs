@@ -7,7 +7,7 @@ use super::Error;
 use crate::{
     domain::{checkout::Isolation, event::EventKind, repository::RepositoryChange, task::Task},
     log::{Journal, crash},
-    repo::{Worktree, kept_in},
+    repo::{Worktree, moved_out_to},
 };
 
 /// What a model is told once that would hand back something like that.
@@ -81,7 +81,7 @@ pub(super) fn name_kept(journal: &mut Journal) -> Result<(), Error> {
     let all = std::fs::read_dir(journal.kept_dir()).into_iter().flatten().flatten();
     for place in all.map(|entry| entry.path()) {
         let told = journal.task().kept_aside.iter().any(|(told, _)| *told == place.display().to_string());
-        let paths = if told { Vec::new() } else { kept_in(&place) };
+        let paths = if told { Vec::new() } else { moved_out_to(&place) };
         if !paths.is_empty() {
             journal.push(EventKind::KeptAside { paths, place: place.display().to_string() })?;
         }

@@ -259,7 +259,7 @@ fn prune_to(known: &mut Known<'_>, checkout: &Checkout, most: u64) -> Result<usi
     let mut gone = 0;
     while let Some(oldest) = turns.first().cloned() {
         let left: BTreeSet<_> = turns.iter().map(|one| one.name.clone()).collect();
-        if checkout.kept_by_refs("turns", |name| left.contains(name))?.bytes <= most {
+        if checkout.disk_usage_of_refs("turns", |name| left.contains(name))?.bytes <= most {
             break;
         }
         turns.remove(0);

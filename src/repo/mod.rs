@@ -84,14 +84,14 @@ pub use in_place::give_back::GivenBack;
 pub use leftovers::{TaskRef, TaskWorktree};
 pub use locks::ForeignLock;
 pub use names::{before_apply_ref, branch_name, discarded_ref, found_ref};
-pub use pack::{KeptRefs, Loose, Packed};
+pub use pack::{Loose, Packed, RefUsage};
 pub use process::EndableGit;
 pub use same_second::SameSecond;
 pub use snapshot::never_staged::NeverStaged;
 pub use snapshot::{Snapshot, SnapshotRequest};
 pub use worktree::Worktree;
 pub use worktree::checkpoint::CheckpointRequest;
-pub use worktree::uncommittable::{MovedOut, kept_in, move_whole};
+pub use worktree::uncommittable::{MovedOut, move_whole, moved_out_to};
 
 use crate::domain::id::CommitId;
 

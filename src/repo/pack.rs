@@ -41,7 +41,7 @@ pub struct Packed {
 
 /// What only nisse's refs below one directory keep in a repository.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct KeptRefs {
+pub struct RefUsage {
     /// The refs.
     pub refs: Vec<String>,
     /// Bytes on disk of the objects that no branch, tag or remote's branch reaches.
@@ -53,7 +53,7 @@ pub struct KeptRefs {
 pub struct Loose {
     task: TaskId,
     /// Each with its path, by which like is put beside like.
-    listed: Vec<u8>,
+    names: Vec<u8>,
     files: Vec<PathBuf>,
     /// Bytes on disk.
     pub bytes: u64,
@@ -73,7 +73,7 @@ impl Checkout {
             call = call.args(["--not", &base.0]);
         }
         let all = call.limit(LONG).endable().run()?;
-        let mut loose = Loose { task, listed: Vec::new(), files: Vec::new(), bytes: 0 };
+        let mut loose = Loose { task, names: Vec::new(), files: Vec::new(), bytes: 0 };
         for line in all.split_inclusive(|byte| *byte == b'\n') {
             let id = line.split(|byte| matches!(byte, b' ' | b'\n')).next().unwrap_or_default();
             let Some((directory, name)) = std::str::from_utf8(id).ok().and_then(|id| id.split_at_checked(2)) else {
@@ -81,7 +81,7 @@ impl Checkout {
             };
             let place = self.objects().join(directory).join(name);
             if let Ok(found) = place.symlink_metadata() {
-                loose.listed.extend_from_slice(line);
+                loose.names.extend_from_slice(line);
                 loose.bytes += found.blocks() * 512;
                 loose.files.push(place);
             }
@@ -109,7 +109,7 @@ impl Checkout {
         }
         call.variable("GIT_OBJECT_DIRECTORY", &directory.0)
             .variable("GIT_ALTERNATE_OBJECT_DIRECTORIES", std::ffi::OsStr::from_bytes(&alternates))
-            .input(loose.listed.clone())
+            .input(loose.names.clone())
             .limit(LONG)
             .endable()
             .run()?;
@@ -128,17 +128,17 @@ impl Checkout {
     }
 
     /// What the refs below `refs/nisse/<what>/` keep, of those that `counts` lets in.
-    pub fn kept_by_refs(&self, what: &str, counts: impl Fn(&str) -> bool) -> Result<KeptRefs, Error> {
+    pub fn disk_usage_of_refs(&self, what: &str, counts: impl Fn(&str) -> bool) -> Result<RefUsage, Error> {
         let mut tips = self.store().references(&[&format!("refs/nisse/{what}/")])?;
         tips.retain(|(name, _)| counts(name));
         if tips.is_empty() {
-            return Ok(KeptRefs { refs: Vec::new(), bytes: 0 });
+            return Ok(RefUsage { refs: Vec::new(), bytes: 0 });
         }
         let call = self.reading(&["rev-list", "--disk-usage", "--objects"]);
         let call = call.args(tips.iter().map(|(_, tip)| &*tip.0)).args(["--not", "--branches", "--tags", "--remotes"]);
-        let told = call.limit(LONG).line()?;
-        let bytes = told.parse().map_err(|_| Error::Unreadable { action: "rev-list".to_owned(), answer: told })?;
-        Ok(KeptRefs { refs: tips.into_iter().map(|(name, _)| name).collect(), bytes })
+        let answer = call.limit(LONG).line()?;
+        let bytes = answer.parse().map_err(|_| Error::Unreadable { action: "rev-list".to_owned(), answer })?;
+        Ok(RefUsage { refs: tips.into_iter().map(|(name, _)| name).collect(), bytes })
     }
 
     /// A call that goes through objects; those that a partial clone lacks are nobody's here, and are not fetched.

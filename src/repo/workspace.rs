@@ -68,17 +68,17 @@ pub fn describe(path: &Path) -> Description {
         }
     }
     let mut text = String::new();
-    tell_files(&mut text, files, &kinds);
-    tell_tree(&mut text, &top);
+    describe_files(&mut text, files, &kinds);
+    describe_tree(&mut text, &top);
     let mut notices = Vec::new();
     let mut told = Vec::new();
     for name in INSTRUCTIONS {
-        tell_instructions(&mut text, &mut notices, &mut told, path, name);
+        describe_instructions(&mut text, &mut notices, &mut told, path, name);
     }
     Description { text, notices }
 }
 
-fn tell_files(text: &mut String, files: usize, kinds: &BTreeMap<String, usize>) {
+fn describe_files(text: &mut String, files: usize, kinds: &BTreeMap<String, usize>) {
     let more = if files > MOST_FILES { "more than " } else { "" };
     let _ = write!(text, "{more}{} files", files.min(MOST_FILES));
     let mut kinds: Vec<_> = kinds.iter().collect();
@@ -90,7 +90,7 @@ fn tell_files(text: &mut String, files: usize, kinds: &BTreeMap<String, usize>) 
     text.push('\n');
 }
 
-fn tell_tree(text: &mut String, top: &BTreeMap<String, BTreeMap<String, bool>>) {
+fn describe_tree(text: &mut String, top: &BTreeMap<String, BTreeMap<String, bool>>) {
     let mut lines = Vec::new();
     for (name, below) in top {
         lines.push(format!("{name}{}", if below.is_empty() { "" } else { "/" }));
@@ -109,7 +109,7 @@ fn tell_tree(text: &mut String, top: &BTreeMap<String, BTreeMap<String, bool>>) 
     }
 }
 
-fn tell_instructions(
+fn describe_instructions(
     text: &mut String,
     notices: &mut Vec<String>,
     told: &mut Vec<PathBuf>,

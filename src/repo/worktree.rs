@@ -165,7 +165,7 @@ impl Worktree {
         let call = git.call(["diff", "-z", "--name-only", "--no-ext-diff", "--no-textconv", "--no-renames"]);
         let call = call.args(["--ignore-submodules=all", commit.0.as_str(), "--"]);
         let mut changed = paths(call.limit(LONG).parts()?);
-        changed.retain(|path| !self.kept_out().is_some_and(|kept_out| path.starts_with(kept_out)));
+        changed.retain(|path| !self.state_dir().is_some_and(|state_dir| path.starts_with(state_dir)));
         changed.extend(self.changes(&git, None)?.untracked);
         changed.sort_unstable();
         changed.dedup();
@@ -225,7 +225,7 @@ fn add(
             let _ = clear();
         }
         match made {
-            Err(Error::Git { stderr, .. }) if tries < TRIES && tells_of_another(&stderr) => tries += 1,
+            Err(Error::Git { stderr, .. }) if tries < TRIES && is_about_another_worktree(&stderr) => tries += 1,
             made => return made,
         }
         thread::sleep(PAUSE);
@@ -233,7 +233,7 @@ fn add(
 }
 
 /// Whether git says that it could not read the entry of a worktree.
-fn tells_of_another(stderr: &str) -> bool {
+fn is_about_another_worktree(stderr: &str) -> bool {
     stderr.contains("failed to read") && stderr.contains("/worktrees/")
 }
 

@@ -38,7 +38,7 @@ fn named(tokens: &[&str]) -> Vec<Named> {
                 at = tree(tokens, at + 1, &[], public, &mut all);
             }
             // `pub(super)` and `pub(in crate::a)` name nothing
-            "crate" | "super" if !matches!(before(1), "::" | "in") && !(before(1) == "(" && before(2) == "pub") => {
+            "crate" | "super" if !matches!((before(2), before(1)), (_, "::" | "in") | ("pub", "(")) => {
                 let mut path = vec![tokens[at].to_owned()];
                 while tokens.get(at + 1) == Some(&"::") && tokens.get(at + 2).is_some_and(|next| is_word(next)) {
                     path.push(tokens[at + 2].to_owned());

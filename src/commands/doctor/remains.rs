@@ -80,7 +80,7 @@ fn kept(checkout: &Checkout, keep: KeepTurns) -> Result<Vec<Check>, repo::Error>
     ];
     let mut checks = Vec::new();
     for (name, what) in kinds {
-        let kept = checkout.kept_by_refs(name, |_| true)?;
+        let kept = checkout.disk_usage_of_refs(name, |_| true)?;
         if kept.refs.is_empty() {
             continue;
         }

@@ -89,13 +89,13 @@ pub(in crate::repo) fn read(root: &Path, path: &Path) -> Result<Found, Error> {
             return Ok(Found::Other);
         }
     }
-    let looked = || -> io::Result<Found> {
+    let found = || -> io::Result<Found> {
         match parent(root, path, false)? {
             Some((directory, name)) => at(directory.as_fd(), &name),
             None => Ok(Found::Absent),
         }
     };
-    looked().map_err(io_error("look at", &root.join(path)))
+    found().map_err(io_error("look at", &root.join(path)))
 }
 
 /// What is at a name of an open directory.

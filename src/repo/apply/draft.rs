@@ -46,8 +46,8 @@ pub(crate) fn write(
         let was = match like {
             Like::File(there) => {
                 let meta = there.metadata()?;
-                keep_owner(&file, &meta)?;
-                keep_attributes(&file, there)?;
+                copy_owner(&file, &meta)?;
+                copy_attributes(&file, there)?;
                 Some(meta.permissions().mode() & 0o7777)
             }
             Like::Rights(rights) => Some(rights),
@@ -70,7 +70,7 @@ pub(crate) fn write(
 
 /// Gives `file` the owner of the one that it is to replace, where that can be. Rights are to be set after it, since it
 /// takes set-id bits away.
-pub(in crate::repo) fn keep_owner(file: &File, old: &Metadata) -> io::Result<()> {
+pub(in crate::repo) fn copy_owner(file: &File, old: &Metadata) -> io::Result<()> {
     let fresh = file.metadata()?;
     if (fresh.uid(), fresh.gid()) != (old.uid(), old.gid()) {
         // only root may give files away; the content matters more than the owner
@@ -81,7 +81,7 @@ pub(in crate::repo) fn keep_owner(file: &File, old: &Metadata) -> io::Result<()>
 
 /// Gives `file` the extended attributes that are a person's own, and the access list, of the one that it is to replace.
 /// What is the system's is the system's to give.
-fn keep_attributes(file: &File, old: &File) -> io::Result<()> {
+fn copy_attributes(file: &File, old: &File) -> io::Result<()> {
     use rustix::fs::{fgetxattr, flistxattr, fsetxattr};
     let mut names = vec![0_u8; 64 * 1024];
     let length = match flistxattr(old, &mut names[..]) {

@@ -67,7 +67,7 @@ impl<'a> Spot<'a> {
     }
 
     /// What was at the name, renamed.
-    fn aside(&self) -> String {
+    fn old_name(&self) -> String {
         format!("{}.old", self.own)
     }
 
@@ -131,7 +131,7 @@ impl<'a> Spot<'a> {
 
     /// Takes away what is expected at the name.
     pub(crate) fn take(&self, judge: Judge<'_>) -> io::Result<Outcome> {
-        let aside = self.aside();
+        let aside = self.old_name();
         match no_replace(self.directory, self.name, aside.as_ref()) {
             Ok(()) => {}
             Err(Errno::NOENT) => return Ok(Outcome::Done),
@@ -156,7 +156,7 @@ impl<'a> Spot<'a> {
     /// Clears up after a process that died: somebody's bytes go back to the name, what is known goes away. What can do
     /// neither is [`Outcome::Kept`].
     pub(crate) fn settle(&self, judge: Judge<'_>) -> io::Result<Outcome> {
-        let (ready, aside) = (self.ready(), self.aside());
+        let (ready, aside) = (self.ready(), self.old_name());
         let is_there = |own: &String| statat(self.directory, own, AtFlags::SYMLINK_NOFOLLOW).is_ok();
         if ![&self.draft(), &ready, &aside].into_iter().any(is_there) {
             return Ok(Outcome::Done);
@@ -215,7 +215,7 @@ impl<'a> Spot<'a> {
     /// Where names cannot be exchanged: what is there goes aside, and ours takes the free name.
     fn replace_by_steps(&self, judge: Judge<'_>) -> io::Result<Outcome> {
         self.by_steps.set(true);
-        let (ready, aside) = (self.ready(), self.aside());
+        let (ready, aside) = (self.ready(), self.old_name());
         match no_replace(self.directory, self.name, aside.as_ref()) {
             Ok(()) => {}
             Err(Errno::NOENT) => {
@@ -370,7 +370,7 @@ mod tests {
             let open = File::open(root).unwrap();
             let spot = Spot::new(open.as_fd(), "f".as_ref(), ".own");
             for (name, bytes) in
-                [("f".to_owned(), at), (spot.draft(), draft), (spot.ready(), ready), (spot.aside(), aside)]
+                [("f".to_owned(), at), (spot.draft(), draft), (spot.ready(), ready), (spot.old_name(), aside)]
             {
                 if let Some(bytes) = bytes {
                     put(&root.join(name), bytes);
@@ -528,7 +528,7 @@ mod tests {
                     if number % 3 == 0 { spot.take(&judge).unwrap() } else { spot.replace(&judge).unwrap() }
                 });
                 assert_eq!(fs::read(root.join(&name)).unwrap(), mine, "{can_exchange} {number} {outcome:?}");
-                for left in [spot.draft(), spot.ready(), spot.aside()] {
+                for left in [spot.draft(), spot.ready(), spot.old_name()] {
                     let _ = fs::remove_file(root.join(left));
                 }
             }

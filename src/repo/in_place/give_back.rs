@@ -13,7 +13,7 @@ use crate::{
     log::crash,
     repo::{
         Checkout, Error, TaskBranch, Worktree,
-        apply::draft::keep_owner,
+        apply::draft::copy_owner,
         git::LONG,
         io_error, own_index,
         paths::{path_text, paths},
@@ -160,18 +160,18 @@ impl Worktree {
         self.checkout().same_second().before_change(self.path(), &changing);
         git.call(["read-tree", "-m", "-u", &tip.0, to]).limit(LONG).run()?;
         for (path, was) in stood {
-            self.keep_mode(path, &was)?;
+            self.restore_mode(path, &was)?;
         }
         Ok(given)
     }
 
     /// Gives a file that was written anew owner and mode of the one that stood there, save whether it may be run: that is
     /// git's to say.
-    fn keep_mode(&self, path: &Path, was: &Metadata) -> Result<(), Error> {
+    fn restore_mode(&self, path: &Path, was: &Metadata) -> Result<(), Error> {
         let place = self.path().join(path);
         let Some(found) = place.symlink_metadata().ok().filter(Metadata::is_file) else { return Ok(()) };
         let keep = || {
-            keep_owner(&File::open(&place)?, was)?;
+            copy_owner(&File::open(&place)?, was)?;
             let (old, new) = (was.permissions().mode() & 0o7777, found.permissions().mode() & 0o7777);
             let same = (old & 0o100 == new & 0o100) && old != new;
             if same { fs::set_permissions(&place, Permissions::from_mode(old)) } else { Ok(()) }

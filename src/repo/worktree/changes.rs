@@ -29,7 +29,7 @@ impl Worktree {
     }
 
     /// Where the state directory lies below the worktree, if it does.
-    pub(in crate::repo) fn kept_out(&self) -> Option<&Path> {
+    pub(in crate::repo) fn state_dir(&self) -> Option<&Path> {
         self.checkout().rules().state_below(self.path())
     }
 

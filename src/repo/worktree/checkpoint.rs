@@ -63,19 +63,19 @@ impl Worktree {
             }
             TreeState::Unknown => {
                 // before git looks: what changes meanwhile then differs from the cache
-                let seen = self.stat_tree();
+                let tree_status = self.stat_tree();
                 self.clear_stat_cache();
                 let made = self.commit_changes(request)?;
-                self.cache_tree(seen, made.as_ref().unwrap_or(request.parent));
+                self.cache_tree(tree_status, made.as_ref().unwrap_or(request.parent));
                 Ok(made)
             }
         }
     }
 
     fn commit_paths(&self, request: &CheckpointRequest<'_>, paths: &[String]) -> Result<Option<CommitId>, Error> {
-        let looked = self.stat_paths(paths);
+        let status = self.stat_paths(paths);
         let made = self.commit_changes(request)?;
-        self.cache_paths(looked, request.parent, made.as_ref().unwrap_or(request.parent));
+        self.cache_paths(status, request.parent, made.as_ref().unwrap_or(request.parent));
         Ok(made)
     }
 

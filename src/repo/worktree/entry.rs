@@ -101,7 +101,7 @@ pub(in crate::repo) fn refuse_elsewhere(branch: &TaskBranch) -> Result<(), Error
         let head = format!("ref: {wanted}");
         others.into_iter().find(|entry| read_line(&entry.join("HEAD")).as_ref() == Some(&head))
     } else {
-        listed_at(branch, &wanted)?
+        other_worktree_on(branch, &wanted)?
     };
     match place {
         Some(place) => Err(Error::Foreign {
@@ -113,7 +113,7 @@ pub(in crate::repo) fn refuse_elsewhere(branch: &TaskBranch) -> Result<(), Error
 }
 
 /// Another worktree than the task's that git lists as being on the ref.
-fn listed_at(branch: &TaskBranch, wanted: &str) -> Result<Option<PathBuf>, Error> {
+fn other_worktree_on(branch: &TaskBranch, wanted: &str) -> Result<Option<PathBuf>, Error> {
     let listing = branch.checkout.git().call(["worktree", "list", "--porcelain"]).run()?;
     let mut place = PathBuf::new();
     for line in listing.split(|byte| *byte == b'\n') {

@@ -301,15 +301,15 @@ impl Worktree {
     fn persons_stamps(&self) -> BTreeMap<PathBuf, Stamp> {
         let common = self.checkout().common_dir();
         let mut stamps = BTreeMap::new();
-        let mut look = |path: PathBuf| {
+        let mut add = |path: PathBuf| {
             if let Ok(found) = path.symlink_metadata() {
                 stamps.insert(path, stamp(&found));
             }
         };
         for name in ["packed-refs", "reftable/tables.list", "logs/refs/stash"] {
-            look(common.join(name));
+            add(common.join(name));
         }
-        self.configuration_files().into_iter().for_each(&mut look);
+        self.configuration_files().into_iter().for_each(&mut add);
         let mut directories = vec![PathBuf::from("refs")];
         while let Some(directory) = directories.pop() {
             for entry in fs::read_dir(common.join(&directory)).into_iter().flatten().flatten() {
@@ -319,7 +319,7 @@ impl Worktree {
                         directories.push(path);
                     }
                 } else if !self.is_ours(&path.to_string_lossy()) && path.extension() != Some("lock".as_ref()) {
-                    look(common.join(path));
+                    add(common.join(path));
                 }
             }
         }

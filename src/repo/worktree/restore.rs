@@ -84,7 +84,7 @@ impl Worktree {
         let mut found = paths(call.limit(LONG).parts()?);
         let ignored_at_start = self.ignored_at_start()?;
         found.retain(|path| !excludes::artefact(self.path(), path) && !ignored_at_start.contains(path));
-        found.retain(|path| !self.kept_out().is_some_and(|kept_out| path.starts_with(kept_out)));
+        found.retain(|path| !self.state_dir().is_some_and(|state_dir| path.starts_with(state_dir)));
         // the upper ones first: with them goes what they say about the lower ones
         found.sort_by_key(|path| path.components().count());
         let mut rest = found.as_slice();

@@ -29,9 +29,9 @@ impl Worktree {
         else {
             return TreeState::Unknown;
         };
-        let (looks, unholdable) = tree.compare(self.path(), self.kept_out(), now);
+        let (state, unholdable) = tree.compare(self.path(), self.state_dir(), now);
         cached.unholdable = unholdable;
-        looks
+        state
     }
 
     /// What the last walk met that no commit can contain, once; none if no walk went through all of the tree.
@@ -78,7 +78,7 @@ impl Worktree {
         let count = AtomicUsize::new(0);
         let (parts, unholdable) = walk(
             root,
-            |path| Some(path) == self.kept_out(),
+            |path| Some(path) == self.state_dir(),
             |files: &mut Vec<_>, path, stamp| {
                 let Some(file) = CachedFile::new(root, path, stamp, now) else { return false };
                 files.push((path.as_os_str().to_owned(), file));
@@ -92,14 +92,14 @@ impl Worktree {
     /// The same for some paths; none for one that is not there.
     pub(in crate::repo) fn stat_paths(&self, paths: &[String]) -> Option<CachedFiles> {
         let now = self.stat_cache.lock().now(self.path())?;
-        let look = |path: &String| {
+        let stat = |path: &String| {
             let path = PathBuf::from(path);
             match self.path().join(&path).symlink_metadata() {
                 Ok(found) => Some((path.clone(), Some(CachedFile::new(self.path(), &path, stamp(&found), now)?))),
                 Err(_) => Some((path, None)),
             }
         };
-        paths.iter().map(look).collect()
+        paths.iter().map(stat).collect()
     }
 
     /// From now on the cache is this tree, which is that of `commit`.
@@ -109,10 +109,10 @@ impl Worktree {
     }
 
     /// The cache of `parent` becomes that of `commit`, with the new status of some paths.
-    pub(in crate::repo) fn cache_paths(&self, looked: Option<CachedFiles>, parent: &CommitId, commit: &CommitId) {
+    pub(in crate::repo) fn cache_paths(&self, files: Option<CachedFiles>, parent: &CommitId, commit: &CommitId) {
         let mut cached = self.stat_cache.lock();
-        let Some((mut tree, looked)) = cached.tree.take().filter(|tree| tree.at == *parent).zip(looked) else { return };
-        for (path, file) in looked {
+        let Some((mut tree, files)) = cached.tree.take().filter(|tree| tree.at == *parent).zip(files) else { return };
+        for (path, file) in files {
             match file {
                 Some(file) => tree.files.insert(path.into_os_string(), file),
                 None => tree.files.remove(path.as_os_str()),

@@ -96,7 +96,7 @@ impl CachedTree {
     pub(in crate::repo) fn compare(
         &mut self,
         root: &Path,
-        kept_out: Option<&Path>,
+        state_dir: Option<&Path>,
         now: i128,
     ) -> (TreeState, Option<Unholdable>) {
         /// What one thread found.
@@ -110,7 +110,7 @@ impl CachedTree {
         let files = &self.files;
         let walked = walk(
             root,
-            |path| Some(path) == kept_out,
+            |path| Some(path) == state_dir,
             |part: &mut Part, path, stamp| {
                 let file = files.get(path.as_os_str());
                 part.known += usize::from(file.is_some());
@@ -138,7 +138,7 @@ impl CachedTree {
             // another walk says which: the first had nowhere to note it
             let Some((parts, _)) = walk(
                 root,
-                |path| Some(path) == kept_out,
+                |path| Some(path) == state_dir,
                 |there: &mut Vec<OsString>, path, _| {
                     there.push(path.as_os_str().to_owned());
                     true

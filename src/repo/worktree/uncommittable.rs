@@ -125,7 +125,7 @@ pub fn move_whole(from: &Path, to: &Path) -> Result<(), Error> {
 
 /// What was moved out of a tree to this place.
 #[must_use]
-pub fn kept_in(place: &Path) -> Vec<String> {
+pub fn moved_out_to(place: &Path) -> Vec<String> {
     let Unholdable { repositories, special } = walk(place, |_| false);
     let mut found: Vec<_> = repositories.iter().map(|path| format!("{}/", path_text(path))).chain(special).collect();
     found.sort();
