@@ -159,6 +159,7 @@ pub fn look(log: &Log, checkout: &Checkout, keep: KeepTurns, now_ms: u64) -> Res
 
 /// Takes the dead ones away, and says which are gone. What a task owes is seen to by going on with it: see
 /// [`owing`].
+#[must_use]
 pub fn fix(log: &Log, checkout: &Checkout, found: Vec<Leftover>) -> Vec<Leftover> {
     let remove = |mut one: Leftover| {
         let done = match &one.remove {
