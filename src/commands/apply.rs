@@ -84,7 +84,7 @@ pub fn apply(opened: &Opened, id: TaskId, wish: Wish) -> Result<Applied, Error> 
     let plainly = |error| plain(id, error);
     // what is there already needs no owner, and no line in the log
     if let (Wish::Bring(manner), Some(head)) = (wish, &task.head)
-        && (task.standing() != Standing::Apart || checkout.holds(head)?)
+        && (task.standing() != Standing::Apart || checkout.head_contains(head)?)
         && let Some(there) =
             agent::intents::apply::already(&task, &checkout, manner, opened.clock().civil_ms()).map_err(plainly)?
     {

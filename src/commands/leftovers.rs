@@ -428,7 +428,7 @@ fn judge_ref(
     let handed_back = matches!(task.ended, Some((End::Handback, _)));
     // what only nisse's own refs hold is not safe for long
     let except: &[&str] = if handed_back { &[&own, "refs/nisse/"] } else { &[&own] };
-    match checkout.held_by(&found.commit, except)? {
+    match checkout.ref_containing(&found.commit, except)? {
         Some(holder) => {
             let why = format!("{} holds its commits", holder.trim_start_matches("refs/heads/"));
             leftover(State::Dead, why, Removal::Branch(spec(task, &found.commit)))

@@ -57,7 +57,7 @@ pub async fn run(
     if works_in_checkout(journal.task()) {
         journal.hold_checkout(checkout.git_dir())?;
     }
-    checkout.leave_mark().map_err(|error| Error::Cut {
+    checkout.write_repository_id().map_err(|error| Error::Cut {
         task: journal.task().id,
         source: Box::new(error.into()),
         offered: None,

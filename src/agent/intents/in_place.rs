@@ -28,7 +28,7 @@ pub(in super::super) fn there(
     let intent = record::open(journal, kind)?;
     crash::point("switch.opened");
     let spec = spec(journal.task(), &snapshot.commit);
-    Ok((Worktree::switch_there(place.checkout, &spec)?, intent))
+    Ok((Worktree::switch_to_task(place.checkout, &spec)?, intent))
 }
 
 /// Takes a switch back that was begun and is not settled, with all that a setup left: before it nothing was unfinished.
@@ -97,7 +97,7 @@ fn give_back(journal: &mut Journal, place: &Workplace<'_>, snapshot: &CommitId) 
     keep_unfinished(journal, place, snapshot)?;
     let task = journal.task();
     let (tip, at_ms) = (head(task)?, journal.clock().civil_ms());
-    let given = place.branch(task, &tip)?.switch_back(&task.started.workplace.base, &tip, at_ms)?;
+    let given = place.branch(task, &tip)?.switch_to_base(&task.started.workplace.base, &tip, at_ms)?;
     tell(journal, given)
 }
 
@@ -105,7 +105,7 @@ fn give_back(journal: &mut Journal, place: &Workplace<'_>, snapshot: &CommitId) 
 fn keep_unfinished(journal: &mut Journal, place: &Workplace<'_>, snapshot: &CommitId) -> Result<(), Error> {
     let task = journal.task();
     let branch = place.branch(task, snapshot)?;
-    let Some(kept) = branch.keep_unfinished(&task.started.workplace.base, snapshot)? else { return Ok(()) };
+    let Some(kept) = branch.pin_unfinished(&task.started.workplace.base, snapshot)? else { return Ok(()) };
     if task.ready.is_none() && !task.given_up() {
         let why = format!(
             "the task was begun by an older nisse, in a checkout with unfinished work; `nisse drop {:#}` ends it",

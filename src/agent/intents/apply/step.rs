@@ -12,7 +12,7 @@ use crate::{
         intent::{Advance, IntentKind, Landing, Manner, Status},
         task::{Ready, Task},
     },
-    repo::{self, Carried, Checkout, Plan, PlanRequest, Planning},
+    repo::{self, Checkout, Plan, PlanRequest, Planning, Written},
 };
 
 /// The next step.
@@ -76,7 +76,7 @@ pub(super) fn next_step(
 impl Asked<'_> {
     /// From what HEAD and the files are; `landed`: HEAD holds commits of the person's of all of it.
     fn fresh(&self, landed: bool) -> Result<Step, Error> {
-        if !landed && !self.checkout.holds(&self.head)? {
+        if !landed && !self.checkout.head_contains(&self.head)? {
             return self.first_step();
         }
         let whole = [self.ready.snapshot.clone(), self.head.clone()];
@@ -96,12 +96,16 @@ impl Asked<'_> {
     /// The files were brought; by a fast-forward, or uncommitted.
     fn after_files(&self, plan: &CommitId) -> Result<Step, Error> {
         let before = self.before(plan)?;
-        if !self.checkout.is_kept(plan)? || !self.checkout.is_kept(&before)? {
+        if !self.checkout.has_commit(plan)? || !self.checkout.has_commit(&before)? {
             return self.fresh(false);
         }
         let files = self.checkout.plan_files(plan)?;
         let same_line = self.checkout.goes_on_from(self.task.id, &before)?;
-        if !files.undone.is_empty() || files.brought.is_empty() || !same_line || self.checkout.holds(&self.head)? {
+        if !files.undone.is_empty()
+            || files.brought.is_empty()
+            || !same_line
+            || self.checkout.head_contains(&self.head)?
+        {
             return self.fresh(false);
         }
         self.there(files.changed(), Vec::new())
@@ -109,7 +113,7 @@ impl Asked<'_> {
 
     /// The files were brought, and their commit is still to be made.
     fn before_commit(&self, plan: CommitId, of: CommitId, manner: Manner) -> Result<Step, Error> {
-        if !self.checkout.is_kept(&plan)? {
+        if !self.checkout.has_commit(&plan)? {
             return self.replay();
         }
         let files = self.checkout.plan_files(&plan)?;
@@ -144,7 +148,7 @@ impl Asked<'_> {
     fn replay(&self) -> Result<Step, Error> {
         let mut last = None;
         for landing in landings(self.task) {
-            if !self.checkout.has_landed(landing)? {
+            if !self.checkout.has_user_commit(landing)? {
                 break;
             }
             last = Some(landing);
@@ -272,7 +276,7 @@ pub(super) fn still_here(
     task: &Task,
     checkout: &Checkout,
     at_ms: u64,
-    carried: &Carried,
+    carried: &Written,
 ) -> Result<Vec<String>, Error> {
     let (ready, head) = part(task)?;
     let own = checkout.unfinished_paths()?;
@@ -294,7 +298,7 @@ pub(super) fn still_here(
 pub(super) fn landed(task: &Task, checkout: &Checkout) -> Result<usize, Error> {
     let mut there = BTreeSet::new();
     for landing in landings(task) {
-        if checkout.has_landed(landing)? {
+        if checkout.has_user_commit(landing)? {
             there.insert(landing.of.0.as_str());
         }
     }
