@@ -9,7 +9,7 @@ use super::{
     record::{self, Answered},
     reopen::{in_place, kept_call, open_or_recreate},
     uncommittable::{self, Which},
-    workplace::{Workplace, head, spec, standing},
+    workplace::{Workplace, existing_worktree, head, spec},
 };
 use crate::{
     domain::{
@@ -26,10 +26,10 @@ use crate::{
 /// The files of a task that waits for an answer which are no longer as the person was asked about them. They are then
 /// noted as they are, so that the same answer given again is one about them.
 pub fn changed_since_asked(task: &Task, checkout: &Checkout) -> Result<Vec<String>, Error> {
-    let Some(standing) = standing(task, checkout)? else { return Ok(Vec::new()) };
-    let changed = standing.changed_since_asked()?;
+    let Some(worktree) = existing_worktree(task, checkout)? else { return Ok(Vec::new()) };
+    let changed = worktree.changed_since_asked()?;
     if !changed.is_empty() {
-        standing.note_asked()?;
+        worktree.note_asked()?;
     }
     Ok(changed)
 }
@@ -145,7 +145,7 @@ pub fn beyond(task: &Task, checkout: &Checkout, at_ms: u64) -> Result<Option<(Co
     let head = head(task)?;
     let spec = spec(task, &head);
     let tip = TaskBranch::new(checkout, &spec)?.tip()?.unwrap_or_else(|| head.clone());
-    let found = match standing(task, checkout)? {
+    let found = match existing_worktree(task, checkout)? {
         Some(worktree) => worktree.hold(&tip, at_ms)?.unwrap_or(tip),
         None => tip,
     };
@@ -173,14 +173,14 @@ async fn take_back(
     };
     let (spec, branch) = (spec(task, &head), place.branch(task, &head)?);
     let kept_at = found_ref(task.id, seq);
-    let standing = match spec.isolation {
+    let worktree = match spec.isolation {
         Isolation::Worktree => Worktree::open(place.checkout, &spec)?,
         Isolation::InPlace => match in_place(journal, place.checkout, &spec)? {
             None => return Ok(TakenBack::Rests),
             here => here,
         },
     };
-    let (worktree, kept) = if let Some(worktree) = standing {
+    let (worktree, kept) = if let Some(worktree) = worktree {
         let kept = worktree.keep_found(&head, seq, at_ms)?;
         crash::point("roll_back.kept");
         branch.put_back(&head, &kept_at)?;

@@ -59,7 +59,7 @@ pub enum Error {
         message: String,
     },
     /// The setup command did not succeed.
-    #[error("the setup command `{}` {how}; its output ends with: {output_tail}", command_line::shown(.command))]
+    #[error("the setup command `{}` {how}; its output ends with: {output_tail}", command_line::one_line(.command))]
     Setup {
         /// The command line.
         command: String,

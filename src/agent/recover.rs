@@ -34,7 +34,7 @@ pub(super) async fn recover(
 
 /// Branch and worktree, where no intent is open.
 async fn worktree(journal: &mut Journal, place: &mut Workplace<'_>, outside: &Outside<'_>) -> Result<(), Error> {
-    if journal.task().gave_back().is_some() {
+    if journal.task().checkout_restored().is_some() {
         return record::recovered(journal, "the checkout was given back already");
     }
     let answer = journal.task().answer();

@@ -58,7 +58,7 @@ pub(super) async fn reopen(
             | IntentKind::CleanUp
             | IntentKind::CheckoutSwitch { .. }
             | IntentKind::Apply { .. }
-            | IntentKind::Land(_)
+            | IntentKind::UserCommit(_)
             | IntentKind::PutBack { .. } => false,
         });
     // a check is run again from what the log says, and what a person keeps is the files

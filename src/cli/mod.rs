@@ -207,7 +207,7 @@ async fn dispatch(args: &Args, manner: Manner) -> Result<u8, commands::Error> {
         }
         Command::Init => {
             let (environment, flags, place) = (Environment::from_process(), args.flags(), here(args));
-            let looked = init::look(&environment, &flags, &place);
+            let looked = init::gather(&environment, &flags, &place);
             let mut found = Box::pin(render::while_waiting(manner, WAITING, looked)).await?;
             if found.model.is_none() && !found.offered.is_empty() && may_ask(args, manner) {
                 found.model = ask::model(&found.offered);
@@ -221,7 +221,7 @@ async fn dispatch(args: &Args, manner: Manner) -> Result<u8, commands::Error> {
             Ok(0)
         }
         Command::Trust { revoke } => {
-            let project = trust::look(&Environment::from_process(), &args.flags(), &here(args))?;
+            let project = trust::read_project(&Environment::from_process(), &args.flags(), &here(args))?;
             let said = if *revoke { project.revoke()? } else { project.trust()? };
             render::document(manner, || serde_json::json!(said), || render::settings::trust(&said, Width::of_stdout()));
             Ok(0)
@@ -341,7 +341,7 @@ fn trusted(args: &Args, manner: Manner, opened: Opened) -> Result<Opened, comman
     if !opened.settings.waits_for_trust() || !may_ask(args, manner) {
         return Ok(opened);
     }
-    let project = trust::look(&opened.environment, &args.flags(), &here(args))?;
+    let project = trust::read_project(&opened.environment, &args.flags(), &here(args))?;
     if !ask::trust(manner, &project.report()) {
         return Ok(opened);
     }

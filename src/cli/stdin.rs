@@ -19,7 +19,7 @@ pub(super) fn brief(manner: Manner, origin: &Origin) -> Result<String, Error> {
     let from = match origin {
         Origin::Argument(_) | Origin::Nothing => return brief::read(origin, io::empty()),
         Origin::Stdin | Origin::ArgumentAndStdin(_) => "on stdin, to its end (Ctrl-D at a terminal)".to_owned(),
-        Origin::File(path) => format!("in {}, to its end", shown(path)),
+        Origin::File(path) => format!("in {}, to its end", printable(path)),
     };
     let waiting = (!manner.quiet).then(|| wait(manner, format!("waiting for the brief {from}")));
     brief::read(origin, Awaited { from: io::stdin(), waiting })
@@ -36,7 +36,7 @@ fn wait(manner: Manner, words: String) -> Sender<()> {
     waiting
 }
 
-fn shown(path: &Path) -> String {
+fn printable(path: &Path) -> String {
     path.display().to_string().chars().filter(|c| !c.is_control()).collect()
 }
 

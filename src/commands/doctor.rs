@@ -125,10 +125,10 @@ pub async fn doctor(environment: &Environment, flags: &Flags, directory: &Path, 
                     "see `nisse help` for the names, if it was meant as one",
                 )
             }));
-            storage::look(&settings.state_dir.value, &mut checks);
-            leftovers = remains::look(&settings, environment, flags, directory, fix, &mut checks).await;
+            storage::check_state_directory(&settings.state_dir.value, &mut checks);
+            leftovers = remains::check_remains(&settings, environment, flags, directory, fix, &mut checks).await;
             connect(&settings, environment, root.as_deref(), &mut checks).await;
-            settings.shown().into_iter().map(Setting::from).collect()
+            settings.entries().into_iter().map(Setting::from).collect()
         }
         Err(error) => {
             checks.splice(0..0, wrong_settings(error));
@@ -162,7 +162,7 @@ fn described(settings: &Settings, environment: &Environment) -> String {
         Some(path) => format!("{} (not there)", path.display()),
         None => "no file of your own".to_owned(),
     };
-    let shown = settings.shown();
+    let shown = settings.entries();
     let project = shown.iter().find_map(|shown| match &shown.source {
         Source::Project { path, .. } => Some(path.display().to_string()),
         Source::Default | Source::File { .. } | Source::Env(_) | Source::Flag(_) => None,
@@ -232,7 +232,7 @@ async fn connect(settings: &Settings, environment: &Environment, root: Option<&P
         Ok(client) => client,
         Err(error) => {
             checks.push(bad("proxy", Verdict::BadConfiguration, &error));
-            return models::look_without_catalog(settings, checks);
+            return models::check_roles_without_catalog(settings, checks);
         }
     };
     if !secrets::can_be_masked(client.token().expose_secret()) {
@@ -251,7 +251,7 @@ async fn connect(settings: &Settings, environment: &Environment, root: Option<&P
             for note in &catalog.notes {
                 checks.push(Check::new("proxy", Verdict::Warning, note, "see the proxy's log"));
             }
-            models::look(&catalog, settings, root, checks);
+            models::check_roles(&catalog, settings, root, checks);
         }
         Err(error) => {
             let verdict = match &error {
@@ -294,7 +294,7 @@ async fn connect(settings: &Settings, environment: &Environment, root: Option<&P
                 | Error::Bug(_) => Verdict::BadConfiguration,
             };
             checks.push(bad("proxy", verdict, &error));
-            models::look_without_catalog(settings, checks);
+            models::check_roles_without_catalog(settings, checks);
         }
     }
 }

@@ -73,7 +73,7 @@ pub struct File {
 ///
 /// # Errors
 /// The environment holds a setting that is wrong, or there is no such directory.
-pub async fn look(environment: &Environment, flags: &Flags, directory: &Path) -> Result<Found, Error> {
+pub async fn gather(environment: &Environment, flags: &Flags, directory: &Path) -> Result<Found, Error> {
     let settings = Settings::load_without_own_file(environment, flags)?;
     let mut found = Found { own: settings.config_file.clone(), ..Found::default() };
     match Checkout::open(directory, &for_git(environment)) {

@@ -15,7 +15,7 @@ use serde::Serialize;
 use super::{Error, open::began_in, owned::names, settings::KeepTurns};
 use crate::{
     agent::workplace::spec,
-    domain::{apply::Standing, event::EventKind, id::TaskId, outcome::End, task::Task},
+    domain::{apply::ApplyState, event::EventKind, id::TaskId, outcome::End, task::Task},
     log::{Log, crash},
     repo::{Checkout, TaskBranch, TaskRef, WorktreeSpec},
 };
@@ -123,7 +123,7 @@ fn owner(log: &Log, id: TaskId) -> Owner {
 }
 
 /// Looks at what tasks have left in this checkout and beside the log. Changes nothing.
-pub fn look(log: &Log, checkout: &Checkout, keep: KeepTurns, now_ms: u64) -> Result<Vec<Leftover>, Error> {
+pub fn find_leftovers(log: &Log, checkout: &Checkout, keep: KeepTurns, now_ms: u64) -> Result<Vec<Leftover>, Error> {
     let mut known = Known::of(log, checkout)?;
     let mut found = owed(log, checkout)?;
     for worktree in checkout.task_worktrees()? {
@@ -289,7 +289,7 @@ fn owed(log: &Log, checkout: &Checkout) -> Result<Vec<Leftover>, Error> {
             continue;
         }
         // what comes into the person's checkout is theirs to say
-        let applying = matches!(task.standing(), Standing::Begun(_) | Standing::PuttingBack(_));
+        let applying = matches!(task.apply_state(), ApplyState::Applying(_) | ApplyState::PuttingBack(_));
         let (state, why, remove) = if applying {
             let why = format!("nisse apply {id:#} was cut off; run again it goes on, with --abort it goes back");
             (State::Kept, why, Removal::Never)

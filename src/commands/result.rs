@@ -179,7 +179,7 @@ impl TaskResult {
                 (Some(_) | None, Some(_) | None) => 0,
             },
             head: task.head.as_ref().map(|head| head.0.clone()),
-            worktree: (stands && task.gave_back().is_none() && Path::new(&started.workplace.worktree).exists())
+            worktree: (stands && task.checkout_restored().is_none() && Path::new(&started.workplace.worktree).exists())
                 .then(|| started.workplace.worktree.clone()),
             artifacts: diff.iter().flat_map(Diff::paths).map(str::to_owned).collect(),
             diffstat: diff.map(|diff| DiffStat {
@@ -318,13 +318,13 @@ fn notices(task: &Task, outcome: &Outcome, discard: Option<Status>) -> Vec<Strin
             task.started.workplace.worktree, task.id
         ));
     }
-    if matches!(outcome, Outcome::Paused { .. }) && task.switched().is_some() && task.gave_back().is_none() {
+    if matches!(outcome, Outcome::Paused { .. }) && task.last_switch().is_some() && task.checkout_restored().is_none() {
         notices.push(format!(
             "the checkout is on the task's branch {} until the task ends; `nisse resume {:#}` goes on",
             task.started.workplace.branch, task.id
         ));
     }
-    if task.gave_back().is_some() {
+    if task.checkout_restored().is_some() {
         notices.push("files that git ignores stay in the checkout as the task left them".to_owned());
     }
     if let Some(paths) = task.left_out.as_ref().filter(|_| task.ended.is_some()) {

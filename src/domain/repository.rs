@@ -233,9 +233,9 @@ impl fmt::Display for RepositoryChange {
                      there; `git symbolic-ref HEAD refs/heads/{from}` takes it back"
                 )
             }
-            Self::RefsAdded { names } => write!(f, "new since a command ran: {}", listed(names)),
+            Self::RefsAdded { names } => write!(f, "new since a command ran: {}", first_refs(names)),
             Self::RemoteRefsChanged { names } => {
-                write!(f, "remote-tracking branches that changed while a command ran: {}", listed(names))
+                write!(f, "remote-tracking branches that changed while a command ran: {}", first_refs(names))
             }
             Self::StashRestored { entries } => {
                 write!(
@@ -273,7 +273,7 @@ fn plain(name: &str) -> String {
 }
 
 /// The first of these refs, as people say them, and how many more there are.
-fn listed(names: &[String]) -> String {
+fn first_refs(names: &[String]) -> String {
     let more = if names.len() > NAMED { format!(" and {} more", names.len() - NAMED) } else { String::new() };
     format!("{}{more}", names.iter().take(NAMED).map(|name| plain(name)).collect::<Vec<_>>().join(", "))
 }

@@ -11,17 +11,17 @@ use super::super::{Error, record};
 use crate::{
     domain::{
         amount::counted,
-        apply::Standing,
+        apply::ApplyState,
         event::EventKind,
         id::{CommitId, IntentId},
-        intent::{IntentKind, Landing, Manner, Status},
+        intent::{IntentKind, Manner, Status, UserCommit},
         task::Task,
     },
     log::{Journal, crash},
     repo::{self, Carried, Checkout, Way},
 };
 
-pub use step::{Seen, There};
+pub use step::{Present, Seen};
 use step::{Step, next_step};
 
 const TAKEN_BACK: &str = "taken back, as the person decided";
@@ -36,7 +36,7 @@ pub enum Brought {
     /// So many commits of the person's hold it.
     Commits(usize),
     /// It is in the checkout already, as was seen.
-    Already(There),
+    Already(Present),
 }
 
 /// What came of it, and what the person should know.
@@ -57,35 +57,38 @@ pub fn apply(journal: &mut Journal, checkout: &Checkout, manner: Manner) -> Resu
     let (mut any, before) = (false, journal.task().intents.len());
     let mut notices = Vec::new();
     loop {
-        let standing = journal.task().standing();
-        let next = match standing {
-            Standing::Begun(id) | Standing::PuttingBack(id) => id,
+        let state = journal.task().apply_state();
+        let next = match state {
+            ApplyState::Applying(id) | ApplyState::PuttingBack(id) => id,
             // done a moment ago
-            Standing::Applied { advanced, .. } if any => {
+            ApplyState::Applied { advanced, .. } if any => {
                 let brought = if advanced { Brought::FastForward } else { Brought::Files };
                 return looked_again(journal.task(), checkout, brought, before, notices);
             }
-            Standing::Apart | Standing::Uncommitted { .. } | Standing::Committed { .. } | Standing::Applied { .. } => {
+            ApplyState::NotApplied
+            | ApplyState::Uncommitted { .. }
+            | ApplyState::Committed { .. }
+            | ApplyState::Applied { .. } => {
                 match next_step(journal.task(), checkout, manner, journal.clock().civil_ms(), any)? {
                     Step::Do(kind, more) => {
                         notices.extend(more);
                         record::open(journal, *kind)?
                     }
-                    Step::There(there) => {
-                        notices.extend(there.notices.iter().cloned());
-                        let brought = match (journal.task().standing(), any) {
-                            (Standing::Committed { .. }, true) => {
-                                Brought::Commits(step::landed(journal.task(), checkout)?)
+                    Step::Present(present) => {
+                        notices.extend(present.notices.iter().cloned());
+                        let brought = match (journal.task().apply_state(), any) {
+                            (ApplyState::Committed { .. }, true) => {
+                                Brought::Commits(step::committed_by_user(journal.task(), checkout)?)
                             }
                             (
-                                Standing::Apart
-                                | Standing::Begun(_)
-                                | Standing::PuttingBack(_)
-                                | Standing::Uncommitted { .. }
-                                | Standing::Committed { .. }
-                                | Standing::Applied { .. },
+                                ApplyState::NotApplied
+                                | ApplyState::Applying(_)
+                                | ApplyState::PuttingBack(_)
+                                | ApplyState::Uncommitted { .. }
+                                | ApplyState::Committed { .. }
+                                | ApplyState::Applied { .. },
                                 _,
-                            ) => Brought::Already(there),
+                            ) => Brought::Already(present),
                         };
                         return looked_again(journal.task(), checkout, brought, before, notices);
                     }
@@ -108,8 +111,8 @@ fn looked_again(
     mut notices: Vec<String>,
 ) -> Result<Report, Error> {
     let (mut left, mut incomplete) = (Vec::new(), false);
-    match (&brought, task.standing()) {
-        (Brought::Files | Brought::FastForward, Standing::Applied { plan, advanced }) => {
+    match (&brought, task.apply_state()) {
+        (Brought::Files | Brought::FastForward, ApplyState::Applied { plan, advanced }) => {
             let files = checkout.plan_files(&plan)?;
             left = files.undone.union(&files.changed).map(|path| path.to_string_lossy().into_owned()).collect();
             let held = task.head.as_ref().map_or(Ok(true), |head| checkout.holds(head))?;
@@ -120,12 +123,12 @@ fn looked_again(
         }
         (Brought::Commits(_), _) => {
             let made = task.intents.iter().skip(since).filter_map(|one| {
-                let IntentKind::Land(landing) = &one.kind else { return None };
-                (one.status == Status::Settled).then_some(landing)
+                let IntentKind::UserCommit(commit) = &one.kind else { return None };
+                (one.status == Status::Settled).then_some(commit)
             });
             let mut gone = 0;
-            for landing in made {
-                gone += usize::from(!checkout.has_landed(landing)?);
+            for commit in made {
+                gone += usize::from(!checkout.has_landed(commit)?);
             }
             incomplete = gone > 0;
             if incomplete {
@@ -142,15 +145,16 @@ fn looked_again(
 }
 
 /// Where the work is, if nothing is to be done for it; looked at without a word in the log.
-pub fn already(task: &Task, checkout: &Checkout, manner: Manner, at_ms: u64) -> Result<Option<There>, Error> {
-    match task.standing() {
-        Standing::Begun(_) | Standing::PuttingBack(_) => Ok(None),
-        Standing::Apart | Standing::Uncommitted { .. } | Standing::Committed { .. } | Standing::Applied { .. } => {
-            Ok(match next_step(task, checkout, manner, at_ms, false)? {
-                Step::There(there) => Some(there),
-                Step::Do(..) => None,
-            })
-        }
+pub fn already(task: &Task, checkout: &Checkout, manner: Manner, at_ms: u64) -> Result<Option<Present>, Error> {
+    match task.apply_state() {
+        ApplyState::Applying(_) | ApplyState::PuttingBack(_) => Ok(None),
+        ApplyState::NotApplied
+        | ApplyState::Uncommitted { .. }
+        | ApplyState::Committed { .. }
+        | ApplyState::Applied { .. } => Ok(match next_step(task, checkout, manner, at_ms, false)? {
+            Step::Present(present) => Some(present),
+            Step::Do(..) => None,
+        }),
     }
 }
 
@@ -178,12 +182,12 @@ const TOO_LATE: &str = "what its files were before is no longer kept";
 
 /// Takes back what was brought and is not committed.
 pub fn put_back(journal: &mut Journal, checkout: &Checkout) -> Result<PutBack, Error> {
-    let plan = match journal.task().standing() {
-        Standing::PuttingBack(id) => match journal.task().intent(id).map(|intent| &intent.kind) {
+    let plan = match journal.task().apply_state() {
+        ApplyState::PuttingBack(id) => match journal.task().intent(id).map(|intent| &intent.kind) {
             Some(IntentKind::PutBack { plan }) => plan.clone(),
             Some(_) | None => return Err(Error::Bug("what is put back has no plan")),
         },
-        Standing::Begun(id) => match journal.task().intent(id).map(|intent| intent.kind.clone()) {
+        ApplyState::Applying(id) => match journal.task().intent(id).map(|intent| intent.kind.clone()) {
             Some(IntentKind::Apply { advance: Some(advance), .. })
                 if checkout.base()?.commit.as_ref() == Some(&advance.to) =>
             {
@@ -192,7 +196,7 @@ pub fn put_back(journal: &mut Journal, checkout: &Checkout) -> Result<PutBack, E
                 return Ok(PutBack::Nothing(COMMITTED));
             }
             Some(IntentKind::Apply { plan, .. }) => plan,
-            Some(IntentKind::Land(Landing { plan, merge, parent, .. })) => {
+            Some(IntentKind::UserCommit(UserCommit { plan, merge, parent, .. })) => {
                 if checkout.base()?.commit == parent {
                     if let Some(other) = merge {
                         checkout.abort_merge(&other)?;
@@ -201,7 +205,7 @@ pub fn put_back(journal: &mut Journal, checkout: &Checkout) -> Result<PutBack, E
                 } else {
                     go_on(journal, checkout, id)?;
                 }
-                if journal.task().intent(id).is_some_and(|landing| landing.status == Status::Settled) {
+                if journal.task().intent(id).is_some_and(|commit| commit.status == Status::Settled) {
                     // it was made after all
                     return Ok(PutBack::Nothing(COMMITTED));
                 }
@@ -217,7 +221,7 @@ pub fn put_back(journal: &mut Journal, checkout: &Checkout) -> Result<PutBack, E
             }
             Some(_) | None => return Err(Error::Bug("what was begun cannot be taken back")),
         },
-        Standing::Uncommitted { plan, .. } | Standing::Applied { plan, advanced: false } => {
+        ApplyState::Uncommitted { plan, .. } | ApplyState::Applied { plan, advanced: false } => {
             if !checkout.is_kept(&plan)? {
                 return Ok(PutBack::Nothing(TOO_LATE));
             }
@@ -228,21 +232,21 @@ pub fn put_back(journal: &mut Journal, checkout: &Checkout) -> Result<PutBack, E
             }
             plan
         }
-        Standing::Committed { .. } | Standing::Applied { advanced: true, .. } => {
+        ApplyState::Committed { .. } | ApplyState::Applied { advanced: true, .. } => {
             return Ok(PutBack::Nothing(COMMITTED));
         }
-        Standing::Apart => {
+        ApplyState::NotApplied => {
             let left = left_before(journal.task(), checkout)?;
             return Ok(if left.is_empty() { PutBack::Nothing(NOT_HERE) } else { PutBack::Left(left) });
         }
     };
-    let id = match journal.task().standing() {
-        Standing::PuttingBack(id) => id,
-        Standing::Apart
-        | Standing::Begun(_)
-        | Standing::Uncommitted { .. }
-        | Standing::Committed { .. }
-        | Standing::Applied { .. } => record::open(journal, IntentKind::PutBack { plan: plan.clone() })?,
+    let id = match journal.task().apply_state() {
+        ApplyState::PuttingBack(id) => id,
+        ApplyState::NotApplied
+        | ApplyState::Applying(_)
+        | ApplyState::Uncommitted { .. }
+        | ApplyState::Committed { .. }
+        | ApplyState::Applied { .. } => record::open(journal, IntentKind::PutBack { plan: plan.clone() })?,
     };
     crash::point("put_back.opened");
     take_back(journal, checkout, id, &plan)
@@ -264,13 +268,13 @@ fn left_before(task: &Task, checkout: &Checkout) -> Result<Vec<String>, Error> {
 /// Gives what the person should know.
 fn go_on(journal: &mut Journal, checkout: &Checkout, id: IntentId) -> Result<Vec<String>, Error> {
     // the taking back of what was begun comes first
-    let id = match journal.task().standing() {
-        Standing::PuttingBack(back) => back,
-        Standing::Apart
-        | Standing::Begun(_)
-        | Standing::Uncommitted { .. }
-        | Standing::Committed { .. }
-        | Standing::Applied { .. } => id,
+    let id = match journal.task().apply_state() {
+        ApplyState::PuttingBack(back) => back,
+        ApplyState::NotApplied
+        | ApplyState::Applying(_)
+        | ApplyState::Uncommitted { .. }
+        | ApplyState::Committed { .. }
+        | ApplyState::Applied { .. } => id,
     };
     let task = journal.task();
     let (task_id, first) = (task.id, is_first(task));
@@ -284,8 +288,8 @@ fn go_on(journal: &mut Journal, checkout: &Checkout, id: IntentId) -> Result<Vec
                 checkout.advance(&advance)?;
             }
         }
-        Some(IntentKind::Land(landing)) => {
-            match checkout.land(task_id, &landing) {
+        Some(IntentKind::UserCommit(commit)) => {
+            match checkout.land(task_id, &commit) {
                 Ok(_) => {}
                 // the person has committed something else meanwhile: it is made on top of that
                 Err(repo::Error::HeadMoved { .. }) => {
@@ -322,7 +326,7 @@ pub(super) fn recover(journal: &mut Journal, checkout: &Checkout, intent: Intent
 /// Whether nothing of the task was brought before, since it was last put back.
 fn is_first(task: &Task) -> bool {
     let since = task.intents.iter().rev().take_while(|one| !matches!(one.kind, IntentKind::PutBack { .. }));
-    !since.into_iter().any(|one| matches!(one.kind, IntentKind::Land(_)) && one.status == Status::Settled)
+    !since.into_iter().any(|one| matches!(one.kind, IntentKind::UserCommit(_)) && one.status == Status::Settled)
 }
 
 /// The paths of a plan that the person has committed since it was made.

@@ -37,7 +37,7 @@ pub(in super::super) fn discard(
     if task.ready.is_none() {
         return clear_unready(journal, place);
     }
-    let tip = if task.given_up() {
+    let tip = if task.is_given_up() {
         keep_files_without_commits(journal, place)?;
         keep_all(journal, place)?
     } else {
@@ -54,7 +54,7 @@ pub(in super::super) fn discard(
 
 /// Given up, it leaves nothing under its names, also where it never stood. What cannot be removed changes no outcome.
 fn clear_unready(journal: &mut Journal, place: &Workplace<'_>) -> Result<(), Error> {
-    in_place::take_back(journal, place)?;
+    in_place::undo_switch(journal, place)?;
     let base = journal.task().started.workplace.base.commit.clone();
     // without a base there is no commit to name the start; the branch is known by its name and its snapshot
     let start = base.clone().unwrap_or_else(|| CommitId(String::new()));

@@ -107,12 +107,12 @@ pub fn text(report: &Report, detail: Detail, width: Width) -> String {
     text
 }
 
-fn told(value: Option<String>) -> String {
+fn or_unknown(value: Option<String>) -> String {
     value.map_or_else(|| "?".to_owned(), |value| plain(&value))
 }
 
 fn ability(value: Option<bool>) -> String {
-    told(value.map(|can| if can { "yes" } else { "no" }.to_owned()))
+    or_unknown(value.map(|can| if can { "yes" } else { "no" }.to_owned()))
 }
 
 fn cells(row: &Row) -> Vec<String> {
@@ -123,9 +123,9 @@ fn cells(row: &Row) -> Vec<String> {
     };
     vec![
         plain(&row.alias),
-        told(row.backing.as_ref().map(short_name)),
-        told(row.max_input_tokens.map(size)),
-        told(row.max_output_tokens.map(size)),
+        or_unknown(row.backing.as_ref().map(short_name)),
+        or_unknown(row.max_input_tokens.map(size)),
+        or_unknown(row.max_output_tokens.map(size)),
         prices(row.input_cost_per_token, row.output_cost_per_token),
         ability(row.tools),
         roles(row),
@@ -135,11 +135,11 @@ fn cells(row: &Row) -> Vec<String> {
 fn every_cell(row: &Row) -> Vec<String> {
     vec![
         plain(&row.alias),
-        told(row.backing.clone()),
-        told(row.provider.clone()),
-        told(row.route.map(|route| route.to_string())),
-        told(row.max_input_tokens.map(|limit| limit.to_string())),
-        told(row.max_output_tokens.map(|limit| limit.to_string())),
+        or_unknown(row.backing.clone()),
+        or_unknown(row.provider.clone()),
+        or_unknown(row.route.map(|route| route.to_string())),
+        or_unknown(row.max_input_tokens.map(|limit| limit.to_string())),
+        or_unknown(row.max_output_tokens.map(|limit| limit.to_string())),
         ability(row.tools),
         ability(row.tool_choice),
         reasoning(row),
@@ -168,7 +168,7 @@ fn prices(first: Option<f64>, second: Option<f64>) -> String {
     };
     match (first, second) {
         (None, None) => "?".to_owned(),
-        (first, second) => format!("${}/{}", told(first.map(price)), told(second.map(price))),
+        (first, second) => format!("${}/{}", or_unknown(first.map(price)), or_unknown(second.map(price))),
     }
 }
 

@@ -183,7 +183,7 @@ impl Progress {
         if matches!(event.kind, EventKind::ReplyReceived { .. } | EventKind::RequestEnded { .. }) {
             self.flush(&mut state);
         }
-        let mut lines = if self.manner.verbose { story::lines(event) } else { told(event) };
+        let mut lines = if self.manner.verbose { story::lines(event) } else { milestone_lines(event) };
         if let EventKind::ReplyReceived { reply, .. } = &event.kind
             && self.words
             && !self.live
@@ -246,7 +246,7 @@ impl Progress {
 }
 
 /// What is said of an event beside the turns.
-fn told(event: &Event) -> Vec<String> {
+fn milestone_lines(event: &Event) -> Vec<String> {
     match &event.kind {
         EventKind::WorktreeReady { notices, .. } => notices.iter().map(|notice| format!("note: {notice}")).collect(),
         EventKind::ReplyReceived { reply, .. } => story::remarks(reply),

@@ -123,7 +123,7 @@ fn checks(fields: &mut Fields, result: &TaskResult) {
         fields.styled("check", YELLOW, "none is set: that it is done is the model's word (--check, or check.commands)");
     }
     for check in &result.checks {
-        let command = plain(&command_line::shown(&check.command));
+        let command = plain(&command_line::one_line(&check.command));
         let (how, style) = match (check.ran, check.status) {
             (false, _) => ("not run".to_owned(), YELLOW),
             (true, Some(0)) => ("passed".to_owned(), GREEN),

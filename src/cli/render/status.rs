@@ -101,8 +101,9 @@ impl Status {
         match &event.kind {
             EventKind::TaskStarted(_) => {
                 let setup = task.started.workplace.setup.as_ref();
-                let setup = setup
-                    .map_or_else(String::new, |line| format!(", then {}", first_line(&command_line::shown(line), 80)));
+                let setup = setup.map_or_else(String::new, |line| {
+                    format!(", then {}", first_line(&command_line::one_line(line), 80))
+                });
                 self.does(&format!("making the worktree{setup}"), now);
             }
             EventKind::SpanStarted { .. } => self.does("looking at what is there", now),
@@ -110,7 +111,7 @@ impl Status {
             EventKind::RequestEnded { retry_in_ms: Some(_), .. } => self.does("waiting to ask again", now),
             EventKind::IntentOpened { kind, .. } => match kind {
                 IntentKind::Command { command, .. } => {
-                    self.does(&format!("running {}", first_line(&command_line::shown(command), 80)), now);
+                    self.does(&format!("running {}", first_line(&command_line::one_line(command), 80)), now);
                 }
                 IntentKind::Check { .. } => {
                     self.checked = 0;
@@ -123,7 +124,7 @@ impl Status {
                 | IntentKind::CleanUp
                 | IntentKind::CheckoutSwitch { .. }
                 | IntentKind::Apply { .. }
-                | IntentKind::Land(_)
+                | IntentKind::UserCommit(_)
                 | IntentKind::PutBack { .. } => self.doing = None,
             },
             EventKind::CheckRan { .. } => {
@@ -162,7 +163,7 @@ impl Status {
         match all.get(self.checked) {
             Some(line) => {
                 let which = if all.len() > 1 { format!(" {}/{}", self.checked + 1, all.len()) } else { String::new() };
-                self.does(&format!("check{which}: {}", first_line(&command_line::shown(line), 80)), now);
+                self.does(&format!("check{which}: {}", first_line(&command_line::one_line(line), 80)), now);
             }
             None => self.doing = None,
         }
@@ -270,7 +271,7 @@ fn awaited_after(event: &EventKind) -> Option<Awaits> {
             | IntentKind::CleanUp
             | IntentKind::CheckoutSwitch { .. }
             | IntentKind::Apply { .. }
-            | IntentKind::Land(_)
+            | IntentKind::UserCommit(_)
             | IntentKind::PutBack { .. } => Awaits::Nothing,
         }),
         EventKind::WorktreeReady { .. }

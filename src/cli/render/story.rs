@@ -8,7 +8,7 @@ use crate::{
         command_line,
         event::{Event, EventKind, ResultStatus},
         gate::Answer,
-        intent::{Advance, IntentKind, Way},
+        intent::{Advance, IntentKind, SwitchTo},
         message::{Call, Part, Reply, Stop},
         outcome::{End, Pause},
         repetition,
@@ -77,17 +77,19 @@ pub fn lines(event: &Event) -> Vec<String> {
                 };
                 vec![format!("{how}, which was as in {}", before.short())]
             }
-            IntentKind::Land(_) => vec!["makes a commit of yours".to_owned()],
+            IntentKind::UserCommit(_) => vec!["makes a commit of yours".to_owned()],
             IntentKind::PutBack { .. } => vec!["puts your checkout back as it was".to_owned()],
             IntentKind::Task
             | IntentKind::FileEdit { .. }
             | IntentKind::Command { .. }
             | IntentKind::Check { .. }
             | IntentKind::CleanUp => Vec::new(),
-            IntentKind::CheckoutSwitch { way: Way::There, .. } => {
+            IntentKind::CheckoutSwitch { way: SwitchTo::TaskBranch, .. } => {
                 vec!["puts the checkout on the task's branch".to_owned()]
             }
-            IntentKind::CheckoutSwitch { way: Way::Back { .. }, .. } => vec!["gives the checkout back".to_owned()],
+            IntentKind::CheckoutSwitch { way: SwitchTo::Original { .. }, .. } => {
+                vec!["gives the checkout back".to_owned()]
+            }
         },
         EventKind::IntentSettled { cause: None, .. } | EventKind::TurnEnded { .. } => Vec::new(),
         EventKind::SpanStarted { cause } | EventKind::IntentAbandoned { cause, .. } => vec![cause.clone()],
@@ -198,7 +200,7 @@ fn ran(what: &str, command: &str, status: Option<i32>, duration_ms: u64, output:
         Some(status) => format!("failed with status {status}"),
         None => "was ended".to_owned(),
     };
-    let shown = first_line(&command_line::shown(command), 100);
+    let shown = first_line(&command_line::one_line(command), 100);
     let mut lines = vec![format!("{what} `{shown}` {how} after {}", span(duration_ms))];
     if status != Some(0) {
         lines.extend(tail(output, MOST_LINES).iter().map(|line| format!("  │ {line}")));
@@ -214,6 +216,6 @@ pub fn shown_call(call: &Call) -> String {
         .into_iter()
         .find_map(|name| arguments.get(name).and_then(serde_json::Value::as_str))
         .unwrap_or_default();
-    let told = first_line(&command_line::shown(told), 80);
+    let told = first_line(&command_line::one_line(told), 80);
     if told.is_empty() { call.name.clone() } else { format!("{} {told}", call.name) }
 }

@@ -25,7 +25,7 @@ const NEEDED: [RoleName; 1] = [RoleName::Delegate];
 
 /// Looks at every role that is needed, and at those that are set though nothing needs them yet. `root` is where a run
 /// would start, if that is known.
-pub(super) fn look(catalog: &Catalog, settings: &Settings, root: Option<&Path>, checks: &mut Vec<Check>) {
+pub(super) fn check_roles(catalog: &Catalog, settings: &Settings, root: Option<&Path>, checks: &mut Vec<Check>) {
     for role in RoleName::ALL {
         let needed = NEEDED.contains(&role);
         if !needed && !settings.roles.contains_key(&role) {
@@ -66,7 +66,7 @@ fn too_small(role: RoleName, model: &PinnedModel, root: Option<&Path>) -> Option
 }
 
 /// Names the needed roles that are not even set, where the proxy cannot be asked about any.
-pub(super) fn look_without_catalog(settings: &Settings, checks: &mut Vec<Check>) {
+pub(super) fn check_roles_without_catalog(settings: &Settings, checks: &mut Vec<Check>) {
     for role in NEEDED.into_iter().filter(|role| !settings.roles.contains_key(role)) {
         checks.push(super::bad(role.as_str(), Verdict::BadConfiguration, &Error::Roles(vec![BadRole::Unset(role)])));
     }

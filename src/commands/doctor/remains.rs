@@ -23,7 +23,7 @@ pub const KEPT: &str = "kept";
 const MUCH: u64 = 1_000_000_000;
 
 /// Looks, and takes away if `fix` is given. Without a repository or a log there is nothing to look at.
-pub(super) async fn look(
+pub(super) async fn check_remains(
     settings: &Settings,
     environment: &Environment,
     flags: &Flags,
@@ -38,7 +38,7 @@ pub(super) async fn look(
     let now_ms = settings.pins.clock().civil_ms();
     let keep = settings.branch.keep_turns.value;
     let looked = async {
-        let mut found = leftovers::look(&log, &checkout, keep, now_ms)?;
+        let mut found = leftovers::find_leftovers(&log, &checkout, keep, now_ms)?;
         if fix {
             let owing = leftovers::owing(&found);
             if !owing.is_empty() {
@@ -46,7 +46,7 @@ pub(super) async fn look(
                 for id in owing {
                     Box::pin(carry_out(&opened, id)).await?;
                 }
-                let left = leftovers::look(&log, &checkout, keep, now_ms)?;
+                let left = leftovers::find_leftovers(&log, &checkout, keep, now_ms)?;
                 found = leftovers::carried_out(&log, found, left);
             }
             found = leftovers::fix(&log, &checkout, found);
@@ -55,7 +55,7 @@ pub(super) async fn look(
     };
     match looked.await {
         Ok(found) => {
-            checks.extend(told(&found));
+            checks.extend(as_checks(&found));
             match kept(&checkout, keep) {
                 Ok(kept) => checks.extend(kept),
                 Err(error) => checks.push(super::bad(KEPT, Verdict::Warning, &error.into())),
@@ -97,7 +97,7 @@ fn kept(checkout: &Checkout, keep: KeepTurns) -> Result<Vec<Check>, repo::Error>
 }
 
 /// A line for each, but one for all locks: every task that ended has left one, and they do no harm.
-fn told(found: &[Leftover]) -> Vec<Check> {
+fn as_checks(found: &[Leftover]) -> Vec<Check> {
     let (locks, others): (Vec<_>, Vec<_>) =
         found.iter().partition(|one| one.kind == "lock" && matches!(one.state, State::Dead | State::Removed));
     let mut checks: Vec<Check> = others.iter().map(|one| line(one)).collect();

@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// Looks at the state directory, or where it would be made. Changes nothing.
-pub(super) fn look(state_dir: &Path, checks: &mut Vec<Check>) {
+pub(super) fn check_state_directory(state_dir: &Path, checks: &mut Vec<Check>) {
     const SUBJECT: &str = "state directory";
     let bad = |found: String, advice: &str| Check::new(SUBJECT, Verdict::BadEnvironment, found, advice);
     let shown = state_dir.display();
@@ -68,7 +68,7 @@ mod tests {
 
     fn verdicts(path: &Path) -> Vec<Verdict> {
         let mut checks = Vec::new();
-        look(path, &mut checks);
+        check_state_directory(path, &mut checks);
         checks.iter().map(|check| check.verdict).collect()
     }
 

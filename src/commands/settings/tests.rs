@@ -69,7 +69,7 @@ fn without_anything_the_built_in_values_hold() {
     assert!(settings.checks().unwrap().is_empty());
     assert!(matches!(settings.base_url(), Err(Error::NoAddress)));
     assert!(matches!(settings.role(RoleName::Delegate), Err(Error::NoRole(RoleName::Delegate))));
-    assert!(settings.shown().iter().all(|shown| shown.source == Source::Default));
+    assert!(settings.entries().iter().all(|shown| shown.source == Source::Default));
 }
 
 #[test]
@@ -122,7 +122,7 @@ branch.keep_turns = "7d"
         _ => (key.env, "x"),
     });
     let from_variables = Place::new("", "").load(&texts.collect::<Vec<_>>(), &Flags::default()).unwrap();
-    for (file, variable) in from_file.shown().iter().zip(from_variables.shown()).skip(1) {
+    for (file, variable) in from_file.entries().iter().zip(from_variables.entries()).skip(1) {
         assert!(matches!(file.source, Source::File { .. }), "{file:?}");
         assert!(matches!(variable.source, Source::Env(_)), "{variable:?}");
         // a relative path in a file starts there

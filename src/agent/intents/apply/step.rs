@@ -7,9 +7,9 @@ use std::collections::BTreeSet;
 use super::super::super::{Error, commit_message};
 use crate::{
     domain::{
-        apply::Standing,
+        apply::ApplyState,
         id::CommitId,
-        intent::{Advance, IntentKind, Landing, Manner, Status},
+        intent::{Advance, IntentKind, Manner, Status, UserCommit},
         task::{Ready, Task},
     },
     repo::{self, Carried, Checkout, Plan, PlanRequest, Planning},
@@ -20,12 +20,12 @@ pub(super) enum Step {
     /// This, and what the person should know of it.
     Do(Box<IntentKind>, Vec<String>),
     /// None: it is there.
-    There(There),
+    Present(Present),
 }
 
 /// Where the work is.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct There {
+pub struct Present {
     /// How that was seen.
     pub seen: Seen,
     /// Paths that are not as the task left them.
@@ -65,11 +65,11 @@ pub(super) fn next_step(
 ) -> Result<Step, Error> {
     let (ready, head) = part(task)?;
     let asked = Asked { task, checkout, manner, at_ms, ready, head };
-    match task.standing() {
-        Standing::Applied { plan, .. } => asked.after_files(&plan),
-        Standing::Uncommitted { plan, of, manner } => asked.before_commit(plan, of, manner),
-        Standing::Committed { manner, of, .. } => asked.after_commit(manner, &of, just_done),
-        Standing::Apart | Standing::Begun(_) | Standing::PuttingBack(_) => asked.fresh(false),
+    match task.apply_state() {
+        ApplyState::Applied { plan, .. } => asked.after_files(&plan),
+        ApplyState::Uncommitted { plan, of, manner } => asked.before_commit(plan, of, manner),
+        ApplyState::Committed { manner, of, .. } => asked.after_commit(manner, &of, just_done),
+        ApplyState::NotApplied | ApplyState::Applying(_) | ApplyState::PuttingBack(_) => asked.fresh(false),
     }
 }
 
@@ -90,7 +90,7 @@ impl Asked<'_> {
             Err(repo::Error::Conflicts { conflicts }) => conflicts.into_iter().map(|one| one.path).collect(),
             Err(error) => return Err(error.into()),
         };
-        Ok(Step::There(There { seen: Seen::Head, changed, notices: Vec::new() }))
+        Ok(Step::Present(Present { seen: Seen::Head, changed, notices: Vec::new() }))
     }
 
     /// The files were brought; by a fast-forward, or uncommitted.
@@ -104,7 +104,7 @@ impl Asked<'_> {
         if !files.undone.is_empty() || files.brought.is_empty() || !same_line || self.checkout.holds(&self.head)? {
             return self.fresh(false);
         }
-        self.there(files.changed(), Vec::new())
+        self.present(files.changed(), Vec::new())
     }
 
     /// The files were brought, and their commit is still to be made.
@@ -115,11 +115,11 @@ impl Asked<'_> {
         let files = self.checkout.plan_files(&plan)?;
         if files.undone.is_empty() {
             if !self.checkout.is_plan_committed(&plan)? {
-                let landing = landing(self.task, self.checkout, plan, of, manner)?;
-                return Ok(Step::Do(Box::new(IntentKind::Land(landing)), Vec::new()));
+                let commit = user_commit(self.task, self.checkout, plan, of, manner)?;
+                return Ok(Step::Do(Box::new(IntentKind::UserCommit(commit)), Vec::new()));
             }
             // committed by hand
-            return if manner == Manner::Each { self.chain_from(&of) } else { self.there(Vec::new(), Vec::new()) };
+            return if manner == Manner::Each { self.chain_from(&of) } else { self.present(Vec::new(), Vec::new()) };
         }
         if files.brought.is_empty() && files.changed.is_empty() {
             return self.replay();
@@ -137,22 +137,22 @@ impl Asked<'_> {
         if !just_done {
             return self.replay();
         }
-        if manner == Manner::Each { self.chain_from(of) } else { self.there(Vec::new(), Vec::new()) }
+        if manner == Manner::Each { self.chain_from(of) } else { self.present(Vec::new(), Vec::new()) }
     }
 
     /// From the last commit of the person's that HEAD still holds.
     fn replay(&self) -> Result<Step, Error> {
         let mut last = None;
-        for landing in landings(self.task) {
-            if !self.checkout.has_landed(landing)? {
+        for commit in user_commits(self.task) {
+            if !self.checkout.has_landed(commit)? {
                 break;
             }
-            last = Some(landing);
+            last = Some(commit);
         }
         match last {
             None => self.fresh(false),
-            Some(landing) if landing.of == self.head => self.fresh(true),
-            Some(landing) => self.chain_from(&landing.of.clone()),
+            Some(commit) if commit.of == self.head => self.fresh(true),
+            Some(commit) => self.chain_from(&commit.of.clone()),
         }
     }
 
@@ -163,10 +163,10 @@ impl Asked<'_> {
     }
 
     /// It is there, as far as the files tell.
-    fn there(&self, changed: Vec<String>, notices: Vec<String>) -> Result<Step, Error> {
+    fn present(&self, changed: Vec<String>, notices: Vec<String>) -> Result<Step, Error> {
         let committed = self.checkout.is_committed(&self.ready.snapshot, &self.head)?;
         let seen = if committed { Seen::Committed } else { Seen::Uncommitted };
-        Ok(Step::There(There { seen, changed, notices }))
+        Ok(Step::Present(Present { seen, changed, notices }))
     }
 
     /// What comes first.
@@ -196,7 +196,7 @@ impl Asked<'_> {
                 return Ok(Step::Do(Box::new(kind), told));
             }
         }
-        self.there(Vec::new(), told)
+        self.present(Vec::new(), told)
     }
 
     fn request<'b>(&self, commits: &'b [CommitId], to_commit: bool) -> PlanRequest<'b> {
@@ -241,7 +241,7 @@ impl Asked<'_> {
             return Err(repo::Error::Conflicts { conflicts: conflicts.collect() }.into());
         }
         checkout.plan(&self.request(chain, true))?;
-        let landing = Landing {
+        let commit = UserCommit {
             parent: checkout.base()?.commit,
             of: self.head.clone(),
             plan: None,
@@ -249,7 +249,7 @@ impl Asked<'_> {
             message: format!("Merge branch '{}'\n", self.task.started.workplace.branch),
             manner: Manner::Merge,
         };
-        Ok(Step::Do(Box::new(IntentKind::Land(landing)), Vec::new()))
+        Ok(Step::Do(Box::new(IntentKind::UserCommit(commit)), Vec::new()))
     }
 
     /// The snapshot of the checkout that a plan was made on.
@@ -291,28 +291,34 @@ pub(super) fn still_here(
 }
 
 /// How many commits of the task have become the person's, as HEAD tells. One that was undone and made again is one.
-pub(super) fn landed(task: &Task, checkout: &Checkout) -> Result<usize, Error> {
-    let mut there = BTreeSet::new();
-    for landing in landings(task) {
-        if checkout.has_landed(landing)? {
-            there.insert(landing.of.0.as_str());
+pub(super) fn committed_by_user(task: &Task, checkout: &Checkout) -> Result<usize, Error> {
+    let mut commits = BTreeSet::new();
+    for commit in user_commits(task) {
+        if checkout.has_landed(commit)? {
+            commits.insert(commit.of.0.as_str());
         }
     }
-    Ok(there.len())
+    Ok(commits.len())
 }
 
 /// The person's commits that were made of the task, in order, since it was last put back.
-fn landings(task: &Task) -> impl Iterator<Item = &Landing> {
+fn user_commits(task: &Task) -> impl Iterator<Item = &UserCommit> {
     let put_back = |kind: &IntentKind| matches!(kind, IntentKind::PutBack { .. });
     let since = task.intents.iter().rposition(|one| put_back(&one.kind) && one.status == Status::Settled);
     task.intents.iter().skip(since.map_or(0, |at| at + 1)).filter_map(|one| {
-        let IntentKind::Land(landing) = &one.kind else { return None };
-        (one.status == Status::Settled).then_some(landing)
+        let IntentKind::UserCommit(commit) = &one.kind else { return None };
+        (one.status == Status::Settled).then_some(commit)
     })
 }
 
 /// The person's commit of a plan's files.
-fn landing(task: &Task, checkout: &Checkout, plan: CommitId, of: CommitId, manner: Manner) -> Result<Landing, Error> {
+fn user_commit(
+    task: &Task,
+    checkout: &Checkout,
+    plan: CommitId,
+    of: CommitId,
+    manner: Manner,
+) -> Result<UserCommit, Error> {
     let message = match (manner, &task.note) {
         (Manner::Each, _) => checkout.message(&of)?,
         (Manner::Files | Manner::Squash | Manner::Merge, Some(note)) => commit_message::of_note(task, note),
@@ -320,7 +326,7 @@ fn landing(task: &Task, checkout: &Checkout, plan: CommitId, of: CommitId, manne
             return Err(Error::Bug("a task without a note was to be applied"));
         }
     };
-    Ok(Landing { parent: checkout.base()?.commit, of, plan: Some(plan), merge: None, message, manner })
+    Ok(UserCommit { parent: checkout.base()?.commit, of, plan: Some(plan), merge: None, message, manner })
 }
 
 /// The task's part: from its snapshot to its head.
