@@ -76,7 +76,7 @@ pub(super) fn taken_back(
         Isolation::InPlace | Isolation::Worktree => worktree.keep_as(what, at, at_ms)?,
     };
     let torn = record::torn(&worktree.restore(at)?);
-    let kept = kept.map(|kept| format!("that was taken back, and what was there is kept at {kept}"));
+    let kept = kept.map(|kept| format!("nisse undid that; a copy is kept at {kept}"));
     let told: Vec<_> = kept.into_iter().chain(torn).collect();
     Ok((!told.is_empty()).then(|| told.join("; ")))
 }

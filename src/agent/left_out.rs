@@ -32,7 +32,7 @@ pub(super) fn name(journal: &mut Journal, place: &Workplace<'_>) -> Result<(), E
             journal.push(EventKind::LeftOut { paths })?;
         }
         Err(error) => {
-            let cause = one_line(&format!("which ignored files go with the worktree is not known: {error}"));
+            let cause = one_line(&format!("could not list the ignored files that go with the worktree: {error}"));
             record::recovered(journal, cause)?;
         }
     }

@@ -69,7 +69,7 @@ pub enum Error {
         output_tail: String,
     },
     /// No worktree could be made for a task of which nothing stands yet, and none will be: the task has ended.
-    #[error("no worktree could be made at {path}: {source}")]
+    #[error("cannot make a worktree at {path}: {source}")]
     Unmade {
         /// Where.
         path: String,

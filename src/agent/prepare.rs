@@ -81,7 +81,7 @@ fn make(journal: &mut Journal, place: &Workplace<'_>, at: &CommitId) -> Result<W
         return Err(error.into());
     }
     let path = journal.task().started.workplace.worktree.clone();
-    let cause = one_line(&format!("no worktree could be made at {path}: {error}"));
+    let cause = one_line(&format!("cannot make a worktree at {path}: {error}"));
     finish::finish(journal, place, Outcome::Ended { end: End::Dropped, cause })?;
     Err(Error::Unmade { path, source: error })
 }

@@ -154,7 +154,7 @@ pub(super) fn gate(journal: &mut Journal, checkout: &Checkout, cause: &str) -> R
 /// Says that files were torn apart from their other names.
 pub(super) fn torn(paths: &[String]) -> Option<String> {
     (!paths.is_empty())
-        .then(|| format!("written anew, so no longer one file with their hard links: {}", paths.join(", ")))
+        .then(|| format!("rewritten, so no longer the same files as their hard links: {}", paths.join(", ")))
 }
 
 /// The most paths that are named to a person.

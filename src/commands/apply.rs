@@ -24,7 +24,7 @@ use crate::{
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Wish {
     /// Bring it, in this manner.
-    Bring(Manner),
+    Apply(Manner),
     /// Take back what was brought.
     PutBack,
 }
@@ -83,7 +83,7 @@ pub fn apply(opened: &Opened, id: TaskId, wish: Wish) -> Result<Applied, Error> 
     }
     let plainly = |error| plain(id, error);
     // what is there already needs no owner, and no line in the log
-    if let (Wish::Bring(manner), Some(head)) = (wish, &task.head)
+    if let (Wish::Apply(manner), Some(head)) = (wish, &task.head)
         && (task.apply_state() != ApplyState::NotApplied || checkout.holds(head)?)
         && let Some(there) =
             agent::intents::apply::already(&task, &checkout, manner, opened.clock().civil_ms()).map_err(plainly)?
@@ -96,7 +96,7 @@ pub fn apply(opened: &Opened, id: TaskId, wish: Wish) -> Result<Applied, Error> 
     journal.hold_checkout(checkout.git_dir())?;
     let checkout = owned(checkout, &mut journal)?;
     match wish {
-        Wish::Bring(manner) => {
+        Wish::Apply(manner) => {
             let report = agent::intents::apply::apply(&mut journal, &checkout, manner).map_err(plainly)?;
             summary(journal.task(), &checkout, report)
         }
@@ -104,7 +104,7 @@ pub fn apply(opened: &Opened, id: TaskId, wish: Wish) -> Result<Applied, Error> 
             PutBack::Nothing(why) => Err(Error::NothingToPutBack { task: id, why: why.to_owned(), left: Vec::new() }),
             PutBack::Left(left) => {
                 let why = format!(
-                    "it was taken back before, and left these, which are neither as they were nor as the task has them: {}",
+                    "an earlier --abort left these files, which differ both from before and from the task: {}",
                     left.join(", ")
                 );
                 Err(Error::NothingToPutBack { task: id, why, left })
@@ -114,8 +114,8 @@ pub fn apply(opened: &Opened, id: TaskId, wish: Wish) -> Result<Applied, Error> 
                 let mut notices = carried.notices;
                 if !earlier.is_empty() {
                     notices.push(format!(
-                        "an earlier `nisse apply` brought these, and they are still here: {}; as they were before it they are \
-                         kept below refs/nisse/found/{id}",
+                        "files of an earlier `nisse apply` are still here: {}; their content before it is kept below \
+                         refs/nisse/found/{id}",
                         earlier.join(", ")
                     ));
                 }
@@ -168,7 +168,7 @@ fn summary(task: &Task, checkout: &Checkout, report: Report) -> Result<Applied, 
 fn locks_in_the_way(checkout: &Checkout) -> Vec<String> {
     let told = |lock: repo::ForeignLock| {
         let (path, age) = (lock.path.display(), lock.age_s);
-        format!("{path} is there, {age} s old, and git waits for it; if no git runs here, remove the file")
+        format!("{path} exists ({age} s old) and blocks git; if no git is running here, remove it")
     };
     checkout.foreign_locks().into_iter().map(told).collect()
 }

@@ -64,7 +64,7 @@ pub enum Instead {
 impl fmt::Display for Instead {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Near(names) => write!(f, "near it are {}", names.join(", ")),
+            Self::Near(names) => write!(f, "similar names: {}", names.join(", ")),
             Self::Any(names) => write!(f, "it may use {}", short_list(names)),
         }
     }
@@ -165,7 +165,7 @@ impl Entry {
         said("reasoning", declared.reasoning.is_some());
         said("prices", *prices != Prices::default());
         if !told.is_empty() {
-            self.notes.push(format!("declared in the configuration: {}", told.join(", ")));
+            self.notes.push(format!("declared in your settings: {}", told.join(", ")));
         }
     }
 }

@@ -83,7 +83,7 @@ pub(super) async fn recover(
         Some(Answer::Drop) | None => {
             let left = left_over(journal, place)?;
             let cause = format!(
-                "how this command ended was not recorded, so it is not known how far it came: {}{left}",
+                "the log does not say how this command ended, so it may have run only in part: {}{left}",
                 command_line::one_line(line)
             );
             record::gate(journal, place.checkout, &cause)
@@ -101,7 +101,7 @@ fn left_over(journal: &mut Journal, place: &Workplace<'_>) -> Result<String, Err
         if changed.is_empty() { String::new() } else { format!("; changed: {}", record::first_of(&changed)) };
     match worktree.tip()? {
         Some(tip) if tip == head => {}
-        Some(tip) => left = format!("{left}; its branch is at {}, and was at {}", tip.short(), head.short()),
+        Some(tip) => left = format!("{left}; its branch moved from {} to {}", head.short(), tip.short()),
         None => left += "; its branch is gone",
     }
     Ok(left)

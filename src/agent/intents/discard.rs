@@ -60,7 +60,7 @@ fn clear_unready(journal: &mut Journal, place: &Workplace<'_>) -> Result<(), Err
     let start = base.clone().unwrap_or_else(|| CommitId(String::new()));
     let removed = place.branch(journal.task(), &start).and_then(|own| Ok(own.remove_unready(base.as_ref())?));
     if let Err(error) = removed {
-        let cause = format!("what the task left could not be removed: {error}");
+        let cause = format!("could not remove what the task left: {error}");
         record::recovered(journal, cause)?;
     }
     crash::point("drop.cleared");
@@ -78,9 +78,11 @@ fn keep_what_no_call_made(journal: &mut Journal, place: &Workplace<'_>) -> Resul
     let (head, at_ms) = (head(task)?, journal.clock().civil_ms());
     let kept = worktree.differs_from(&head).and_then(|changed| {
         let kept = if changed.is_empty() { None } else { worktree.keep_as("end", &head, at_ms)? };
-        Ok(kept.map(|kept| format!("changed in the worktree, and by no call: {}; kept at {kept}", changed.join(", "))))
+        Ok(kept.map(|kept| {
+            format!("changed in the worktree by something other than the task: {}; kept at {kept}", changed.join(", "))
+        }))
     });
-    let cause = kept.unwrap_or_else(|error| Some(one_line(&format!("the worktree could not be looked at: {error}"))));
+    let cause = kept.unwrap_or_else(|error| Some(one_line(&format!("could not read the worktree: {error}"))));
     record::notice(journal, cause)
 }
 

@@ -1,6 +1,6 @@
-//! A task that works in place puts the checkout onto its branch, and gives it back in every outcome.
+//! A task in place switches the checkout to its branch, and back with every outcome.
 //!
-//! Each way is an intent. Before `worktree_ready` a switch is taken back and made anew; after it, it is settled.
+//! Each switch is an intent. Before `worktree_ready`, recovery undoes a switch and starts over; after it, settles it.
 
 use super::super::{
     Error, record, set_up,
@@ -18,7 +18,7 @@ use crate::{
     repo::{self, GivenBack, Snapshot, Worktree},
 };
 
-/// Puts the checkout onto the task's branch. The intent is settled when the worktree is ready.
+/// Switches the checkout to the task's branch. The intent is settled when the worktree is ready.
 pub(in super::super) fn switch_to_task(
     journal: &mut Journal,
     place: &Workplace<'_>,
@@ -31,7 +31,7 @@ pub(in super::super) fn switch_to_task(
     Ok((Worktree::switch_there(place.checkout, &spec)?, intent))
 }
 
-/// Takes a switch back that was begun and is not settled, with all that a setup left: before it nothing was unfinished.
+/// Undoes a switch that is not settled, with all that a setup left: the checkout had been clean.
 pub(in super::super) fn undo_switch(journal: &mut Journal, place: &Workplace<'_>) -> Result<(), Error> {
     let Some((intent, snapshot)) = last(journal.task()).filter(|(intent, _)| intent.status == Status::Pending) else {
         return Ok(());
@@ -45,12 +45,12 @@ pub(in super::super) fn undo_switch(journal: &mut Journal, place: &Workplace<'_>
     }
     let restored = branch.undo_switch(&journal.task().started.workplace.base, &snapshot)?;
     tell(journal, restored)?;
-    record::abandoned(journal, id, "the checkout was given back")?;
+    record::abandoned(journal, id, "the checkout was switched back")?;
     journal.commit()?;
     Ok(())
 }
 
-/// Gives the checkout back; nothing for a task that has none, or gave it back already.
+/// Switches the checkout back, if the task has it.
 pub(in super::super) fn restore_checkout(
     journal: &mut Journal,
     place: &Workplace<'_>,
@@ -75,8 +75,8 @@ pub(in super::super) fn restore_checkout(
     record::done(journal, intent)
 }
 
-/// The switch that a dead process had begun: what was to be put onto the branch goes back unless the task stands, what was to
-/// be given back is.
+/// Recovers a switch that a dead process began: undoes one to the task's branch unless the task has begun, and finishes one
+/// back.
 pub(super) fn recover(
     journal: &mut Journal,
     place: &Workplace<'_>,
@@ -86,16 +86,16 @@ pub(super) fn recover(
 ) -> Result<(), Error> {
     match way {
         SwitchTo::TaskBranch if journal.task().ready.is_none() => undo_switch(journal, place),
-        // any other that recovery comes to is older than `worktree_ready`
-        SwitchTo::TaskBranch => record::settled(journal, intent, "the task stood already"),
+        // an unsettled one here comes from before `worktree_ready`
+        SwitchTo::TaskBranch => record::settled(journal, intent, "the task had already begun"),
         SwitchTo::Original { .. } => {
             restore(journal, place, snapshot)?;
-            record::settled(journal, intent, "the checkout is given back")
+            record::settled(journal, intent, "the checkout is switched back")
         }
     }
 }
 
-/// Gives the checkout back, and records what is to be known of it.
+/// Switches the checkout back, and records what the user should know.
 fn restore(journal: &mut Journal, place: &Workplace<'_>, snapshot: &CommitId) -> Result<(), Error> {
     keep_unfinished(journal, place, snapshot)?;
     let task = journal.task();
@@ -104,26 +104,26 @@ fn restore(journal: &mut Journal, place: &Workplace<'_>, snapshot: &CommitId) ->
     tell(journal, restored)
 }
 
-/// A task of version 1 of the log may have begun in a checkout with unfinished work, which only giving it up gives back.
+/// A task of log version 1 may have begun in a checkout with uncommitted work, which only giving it up restores.
 fn keep_unfinished(journal: &mut Journal, place: &Workplace<'_>, snapshot: &CommitId) -> Result<(), Error> {
     let task = journal.task();
     let branch = place.branch(task, snapshot)?;
     let Some(kept) = branch.keep_unfinished(&task.started.workplace.base, snapshot)? else { return Ok(()) };
     if task.ready.is_none() && !task.is_given_up() {
         let why = format!(
-            "the task was begun by an older nisse, in a checkout with unfinished work; `nisse drop {:#}` ends it",
+            "an older nisse began the task in a checkout with uncommitted work; to end it: nisse drop {:#}",
             task.id
         );
         return Err(repo::Error::Refused { checkout: place.checkout.root().to_owned(), why }.into());
     }
-    let cause = format!("the unfinished work that was in the checkout before the task is kept at {kept}");
+    let cause = format!("the uncommitted work that was in the checkout before the task is kept at {kept}");
     record::recovered(journal, cause)
 }
 
 fn tell(journal: &mut Journal, restored: GivenBack) -> Result<(), Error> {
     if let Some(kept) = restored.kept {
         let cause = format!(
-            "somebody else changed files of the task meanwhile: {}; what was in them is kept at {kept}",
+            "someone else changed files of the task meanwhile: {}; a copy is kept at {kept}",
             restored.changed.join(", ")
         );
         record::recovered(journal, cause)?;
@@ -131,7 +131,7 @@ fn tell(journal: &mut Journal, restored: GivenBack) -> Result<(), Error> {
     record::notice(journal, record::torn(&restored.torn))
 }
 
-/// The last switch that was not taken back, and where the task's branch began.
+/// The last switch that was not undone, and where the task's branch began.
 fn last(task: &Task) -> Option<(&Intent, &CommitId)> {
     let intent = task.last_switch()?;
     let (_, snapshot) = intent.kind.switch()?;

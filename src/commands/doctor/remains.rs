@@ -71,11 +71,11 @@ pub(super) async fn check_remains(
 
 /// What the refs of tasks keep in the repository, with its size.
 fn kept(checkout: &Checkout, keep: KeepTurns) -> Result<Vec<Check>, repo::Error> {
-    let turns = format!("the single turns of finished tasks (branch.keep_turns: {keep})");
+    let turns = format!("the turns of finished tasks, one commit each (branch.keep_turns: {keep})");
     let kinds = [
         ("turns", turns.as_str()),
         ("discarded", "the commits of discarded tasks, for 30 days"),
-        ("found", "what was found beside the work of tasks, for 30 days"),
+        ("found", "files and commits found beside the work of tasks, for 30 days"),
         ("before-apply", "the checkout before work was applied, for 30 days"),
     ];
     let mut checks = Vec::new();
@@ -89,7 +89,7 @@ fn kept(checkout: &Checkout, keep: KeepTurns) -> Result<Vec<Check>, repo::Error>
         checks.push(if kept.bytes < MUCH {
             Check::good(KEPT, found)
         } else {
-            let advice = "bound it with [branch] keep_turns, or delete refs; `git gc` gives back what no ref holds";
+            let advice = "limit it with [branch] keep_turns, or delete refs; then `git gc` frees the space";
             Check::new(KEPT, Verdict::Warning, found, advice)
         });
     }
@@ -103,7 +103,7 @@ fn as_checks(found: &[Leftover]) -> Vec<Check> {
     let mut checks: Vec<Check> = others.iter().map(|one| line(one)).collect();
     if let Some(first) = locks.first() {
         let removed = first.state == State::Removed;
-        let what = if removed { "removed: what locked" } else { "what locked" };
+        let what = if removed { "removed: lock files of" } else { "lock files of" };
         let whose =
             if locks.len() == 1 { "a task that has".to_owned() } else { format!("{} tasks that have", locks.len()) };
         checks.push(Check::good(SUBJECT, format!("{what} {whose} ended")));
@@ -117,9 +117,9 @@ fn as_checks(found: &[Leftover]) -> Vec<Check> {
 fn line(one: &Leftover) -> Check {
     let named = format!("{} {}: {}", one.kind, one.name, one.why);
     match one.state {
-        State::Dead => Check::new(SUBJECT, Verdict::Warning, named, "nisse doctor --fix takes it away"),
+        State::Dead => Check::new(SUBJECT, Verdict::Warning, named, "to remove it: nisse doctor --fix"),
         State::Kept => {
-            Check::new(SUBJECT, Verdict::Warning, named, "see whether you want it; nisse does not remove it")
+            Check::new(SUBJECT, Verdict::Warning, named, "check whether you need it; nisse does not remove it")
         }
         State::Foreign => Check::new(SUBJECT, Verdict::Warning, named, "leave it to the nisse that made it"),
         State::Removed => Check::good(SUBJECT, format!("removed: {named}")),

@@ -34,7 +34,7 @@ impl Given<'_> {
     pub(super) fn text(&self) -> Result<String, String> {
         let text = self.string().ok_or_else(|| format!("takes a text in quotes, not {}", self.quoted()))?;
         if text.trim().is_empty() {
-            return Err("is empty: leave it out, or give it a value".to_owned());
+            return Err("is empty; remove it, or give it a value".to_owned());
         }
         if text.chars().any(char::is_control) {
             return Err(format!("takes a text without control characters, not {}", self.quoted()));
@@ -66,7 +66,7 @@ impl Given<'_> {
                 .as_integer()
                 .and_then(|number| u64::from_str_radix(number.as_str(), number.radix()).ok())
                 .filter(|number| *number > 0)
-                .ok_or_else(|| format!("takes a whole number from 1, not {}", self.quoted())),
+                .ok_or_else(|| format!("takes a whole number of at least 1, not {}", self.quoted())),
         }
     }
 
@@ -157,7 +157,7 @@ impl Given<'_> {
             ) => return Err(wrong()),
         };
         match items.iter().find(|item| item.trim().is_empty() || item.contains('\0')) {
-            Some(item) => Err(format!("holds {item:?}, which is empty or holds a NUL character")),
+            Some(item) => Err(format!("has {item:?}, which is empty or contains a NUL character")),
             None => Ok(items),
         }
     }
@@ -166,7 +166,7 @@ impl Given<'_> {
     pub(super) fn globs(&self) -> Result<Vec<String>, String> {
         let globs = self.list()?;
         for glob in &globs {
-            Glob::new(glob).map_err(|error| format!("holds {glob:?}, which is no glob: {}", error.kind()))?;
+            Glob::new(glob).map_err(|error| format!("has {glob:?}, which is not a glob: {}", error.kind()))?;
         }
         Ok(globs)
     }
@@ -176,10 +176,10 @@ impl Given<'_> {
         let names = self.list()?;
         for name in &names {
             if !name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_') {
-                return Err(format!("holds {name:?}, which is no name of a variable"));
+                return Err(format!("has {name:?}, which is not a variable name"));
             }
             if name.starts_with("NISSE_") {
-                return Err(format!("holds {name}, but no command sees nisse's own variables"));
+                return Err(format!("has {name}, but no command sees nisse's own variables"));
             }
         }
         Ok(names)
