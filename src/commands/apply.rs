@@ -168,7 +168,7 @@ fn summary(task: &Task, checkout: &Checkout, report: Report) -> Result<Applied, 
 fn locks_in_the_way(checkout: &Checkout) -> Vec<String> {
     let told = |lock: repo::ForeignLock| {
         let (path, age) = (lock.path.display(), lock.age_s);
-        format!("{path} exists ({age} s old) and blocks git; if no git is running here, remove it")
+        format!("{path} is there, {age} s old, and blocks git; if no git is running here, remove it")
     };
     checkout.foreign_locks().into_iter().map(told).collect()
 }

@@ -202,7 +202,7 @@ fn repository(environment: &Environment, directory: &Path, checks: &mut Vec<Chec
             // that of the index keeps every run from beginning, and is told above
             let others = checkout.foreign_locks().into_iter().filter(|lock| !lock.path.ends_with("index.lock"));
             checks.extend(others.map(|ForeignLock { path, age_s }| {
-                let found = format!("{} exists ({age_s} s old): another git is running, or died", path.display());
+                let found = format!("{} is there, {age_s} s old: another git is running, or died", path.display());
                 Check::new("repository", Verdict::Warning, found, "if no git is running, remove the file")
             }));
             Some(checkout.root().to_owned())

@@ -131,7 +131,7 @@ fn a_file_that_somebody_changed_meanwhile_stops_it_before_the_rest() {
     let again = env.run(&["apply", "--json", &task, "--abort"]);
     let error = again.exits(2).json().pop().unwrap()["error"].clone();
     let said = (error["message"].as_str().unwrap(), error["hint"].as_str().unwrap());
-    assert!(said.0.contains("taken back before") && said.0.contains("b.txt"), "{error}");
+    assert!(said.0.contains("an earlier --abort left") && said.0.contains("b.txt"), "{error}");
     assert!(said.1.contains("git diff refs/nisse/before-apply/"), "{error}");
 }
 
