@@ -58,7 +58,7 @@ pub(super) async fn reopen(
             | IntentKind::CleanUp
             | IntentKind::CheckoutSwitch { .. }
             | IntentKind::Apply { .. }
-            | IntentKind::Land(_)
+            | IntentKind::UserCommit(_)
             | IntentKind::PutBack { .. } => false,
         });
     // a check is run again from what the log says, and what a person keeps is the files
@@ -77,7 +77,7 @@ pub(super) async fn reopen(
     record::gate(
         journal,
         place.checkout,
-        &format!("the branch {branch} is {where_it_is}, and the log says {}", head.short()),
+        &format!("the branch {branch} is {where_it_is}, but the log says {}", head.short()),
     )?;
     Ok(false)
 }
@@ -103,7 +103,7 @@ pub(super) async fn open_or_recreate(
         }
         // looked at it is; what comes next is the cap's end
         SetUp::OutOfTime => {
-            record::recovered(journal, "the setup took what was left of the time cap")?;
+            record::recovered(journal, "the setup used up the time cap")?;
             Ok(None)
         }
         SetUp::Stopped => {
@@ -125,13 +125,13 @@ pub(super) fn in_place(
         let its_own = checkout.task_in_place()?.as_deref() == Some(&*spec.task.to_string());
         let cause = if its_own {
             format!(
-                "the task works in place on {0}, and the checkout is not on it; `git switch {0}`, then resume, or \
+                "the task works in place on {0}, but the checkout is not on that branch; `git switch {0}` and resume, or \
                  `nisse drop {1:#}`",
                 spec.branch, spec.task
             )
         } else {
             format!(
-                "the checkout is not the task's any more, or an older nisse began it there; `nisse drop {:#}` ends it",
+                "the checkout no longer belongs to the task, or an older nisse began it there; to end it: nisse drop {:#}",
                 spec.task
             )
         };

@@ -32,7 +32,7 @@ pub struct Watch {
 /// Whether going on with a task changes the checkout itself.
 fn works_in_checkout(task: &Task) -> bool {
     let brings = |kind: &IntentKind| match kind {
-        IntentKind::Apply { .. } | IntentKind::Land(_) | IntentKind::PutBack { .. } => true,
+        IntentKind::Apply { .. } | IntentKind::UserCommit(_) | IntentKind::PutBack { .. } => true,
         IntentKind::Task
         | IntentKind::FileEdit { .. }
         | IntentKind::Command { .. }

@@ -16,7 +16,7 @@ use super::{
 use crate::{
     domain::{
         id::{CommitId, TaskId},
-        intent::Landing,
+        intent::UserCommit as Landing,
     },
     log::crash,
 };
