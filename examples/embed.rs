@@ -22,7 +22,7 @@ use nisse::{
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
-    let brief = std::env::args().nth(1).ok_or("say what is to be done")?;
+    let brief = std::env::args().nth(1).ok_or("say what to do")?;
     let opened = Opened::new(Environment::from_process(), &Flags::default(), Path::new("."))?;
 
     // whoever watches is called with each event once it is durable, and with the task as it then is

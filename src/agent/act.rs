@@ -36,7 +36,7 @@ pub(super) async fn act(
     let rules = FileRules::new(&task.started.files.deny)?;
     match tools::parse(&call, &task.started.role.tools) {
         Err(refusal) => record::answer(journal, place, outside, id, Answered::new(refusal.status(), refusal.text())),
-        Ok(Tool::Look(asked)) => look(journal, place, outside, id, &asked, &rules).await,
+        Ok(Tool::Look(asked)) => inspect(journal, place, outside, id, &asked, &rules).await,
         Ok(Tool::Edit(asked)) => edit::edit(journal, place, outside, id, &asked, &rules).await,
         Ok(Tool::RunCommand(asked)) => command::run(journal, place, outside, id, &asked).await,
         Ok(Tool::HandBack(note)) => {
@@ -79,7 +79,7 @@ pub(super) fn skip(
     record::answer(journal, place, outside, id, Answered::new(ResultStatus::NotRun, content))
 }
 
-async fn look(
+async fn inspect(
     journal: &mut Journal,
     place: &Workplace<'_>,
     outside: &Outside<'_>,
@@ -88,7 +88,7 @@ async fn look(
     rules: &FileRules,
 ) -> Result<(), Error> {
     journal.commit()?;
-    let looked = tools::look(asked, place.host, rules, &outside.mask).await?;
+    let looked = tools::inspect(asked, place.host, rules, &outside.mask).await?;
     let answer = Answered { status: looked.status, content: looked.content, checkpoint: None, seen: looked.seen };
     record::answer(journal, place, outside, id, answer)
 }

@@ -2,7 +2,7 @@
 
 use super::{
     Error, record, uncommittable,
-    workplace::{Workplace, standing},
+    workplace::{Workplace, existing_worktree},
 };
 use crate::{
     domain::{checkout::Isolation, event::EventKind, id::CommitId, task::Task},
@@ -37,15 +37,15 @@ fn record_locks(journal: &mut Journal, locks: Vec<String>) -> Result<(), Error> 
 
 /// The person's, where the process was cut off that ran a command.
 pub(super) fn see_to_again(journal: &mut Journal, checkout: &Checkout) -> Result<(), Error> {
-    let standing = match standing(journal.task(), checkout) {
+    let worktree = match existing_worktree(journal.task(), checkout) {
         // what is given up needs nothing of a place that cannot be reached any more, or whose commits are gone
-        Err(Error::Repo(_)) if journal.task().given_up() => return Ok(()),
-        standing => standing?,
+        Err(Error::Repo(_)) if journal.task().is_given_up() => return Ok(()),
+        worktree => worktree?,
     };
-    let Some(standing) = standing else { return Ok(()) };
-    record_locks(journal, standing.remove_left_locks_again()?)?;
-    standing.see_to_persons_again()?;
-    record::repairs(journal, &standing)
+    let Some(worktree) = worktree else { return Ok(()) };
+    record_locks(journal, worktree.remove_left_locks_again()?)?;
+    worktree.see_to_persons_again()?;
+    record::repairs(journal, &worktree)
 }
 
 /// Names what a process kept that was cut off before it could say so.
@@ -76,7 +76,7 @@ pub(super) fn taken_back(
         Isolation::InPlace | Isolation::Worktree => worktree.save_files(what, at, at_ms)?,
     };
     let torn = record::torn(&worktree.restore(at)?);
-    let kept = kept.map(|kept| format!("that was taken back, and what was there is kept at {kept}"));
+    let kept = kept.map(|kept| format!("nisse undid that; a copy is kept at {kept}"));
     let told: Vec<_> = kept.into_iter().chain(torn).collect();
     Ok((!told.is_empty()).then(|| told.join("; ")))
 }

@@ -94,12 +94,12 @@ fn full(task: &Task, tokens: u64, budget: u64) -> String {
     let (alias, window, helps) = (&model.alias, model.window, task.room_for_window());
     match &task.overflow {
         Some(refused) => format!(
-            "the proxy finds the request too large for the context window of {alias}, and nothing can be left out any more: {}; {helps}",
+            "the proxy says that the request is too large for the context window of {alias}, and nothing more can be left out: {}; {helps}",
             refused.message
         ),
         None => format!(
-            "the window of {alias} is full: the next request has about {tokens} tokens, {budget} of its {window} are for \
-             input, and nothing can be left out any more; {helps}"
+            "the window of {alias} is full: the next request has about {tokens} tokens, {budget} of {window} are for input, \
+             and nothing more can be left out; {helps}"
         ),
     }
 }

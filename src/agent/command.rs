@@ -40,12 +40,16 @@ pub(super) async fn run(
     command: &host::Command,
 ) -> Result<Option<Ran>, host::Error> {
     tokio::select! {
-        ran = shown(host, outside, command) => Ok(Some(Ran(ran?))),
+        ran = run_showing(host, outside, command) => Ok(Some(Ran(ran?))),
         () = outside.stop.wait() => Ok(None),
     }
 }
 
-async fn shown(host: &dyn Host, outside: &Outside<'_>, command: &host::Command) -> Result<CommandOutput, host::Error> {
+async fn run_showing(
+    host: &dyn Host,
+    outside: &Outside<'_>,
+    command: &host::Command,
+) -> Result<CommandOutput, host::Error> {
     let (line, mut said) = watch::channel(String::new());
     let mut running = pin!(host.run(command, &line));
     let showing = async {

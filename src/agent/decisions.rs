@@ -9,7 +9,7 @@ use super::{
     record::{self, Answered},
     reopen::{in_place, kept_call, open_or_recreate},
     uncommittable::{self, Which},
-    workplace::{Workplace, head, spec, standing},
+    workplace::{Workplace, existing_worktree, head, spec},
 };
 use crate::{
     domain::{
@@ -26,10 +26,10 @@ use crate::{
 /// The files of a task that waits for an answer which are no longer as the person was asked about them. They are then
 /// noted as they are, so that the same answer given again is one about them.
 pub fn changed_since_asked(task: &Task, checkout: &Checkout) -> Result<Vec<String>, Error> {
-    let Some(standing) = standing(task, checkout)? else { return Ok(Vec::new()) };
-    let changed = standing.changed_since_asked()?;
+    let Some(worktree) = existing_worktree(task, checkout)? else { return Ok(Vec::new()) };
+    let changed = worktree.changed_since_asked()?;
     if !changed.is_empty() {
-        standing.note_asked()?;
+        worktree.note_asked()?;
     }
     Ok(changed)
 }
@@ -46,10 +46,10 @@ pub(super) async fn roll_call_back(
     let text = "Interrupted: how this ended was not recorded, and it is not known how far it came. The person decided \
                 that the files go back to what they were before it. Nothing of it is left in the tracked files.";
     record::answer(journal, place, outside, call, Answered::new(ResultStatus::Failed, text))?;
-    record::abandoned(journal, intent, "rolled back, as the person decided")?;
+    record::abandoned(journal, intent, "rolled back, as you decided")?;
     if let Some(told) = told {
         // the answer has had its effect by now
-        let cause = format!("the files are as before the call; {told}");
+        let cause = format!("the files are as they were before the call; {told}");
         record::recovered(journal, cause)?;
     }
     Ok(())
@@ -79,7 +79,7 @@ pub(super) fn keep_call(
         call,
         Answered { status: ResultStatus::Failed, content, checkpoint, seen: None },
     )?;
-    record::settled(journal, intent, "kept, as the person decided")
+    record::settled(journal, intent, "kept, as you decided")
 }
 
 /// Abandons an interrupted call of a task that is given up. A checkout gets what it may have done taken away, which is
@@ -99,7 +99,7 @@ pub(super) fn give_call_up(journal: &mut Journal, place: &Workplace<'_>, intent:
             crash::point("drop.kept");
             let torn = record::torn(&here.restore(&at)?).map_or_else(String::new, |torn| format!("; {torn}"));
             cause = format!(
-                "the task was given up; what was in the checkout beyond its last checkpoint is kept at {kept}{torn}"
+                "the task was given up; changes in the checkout since its last checkpoint are kept at {kept}{torn}"
             );
         }
     }
@@ -115,7 +115,7 @@ pub(super) async fn roll_back(
     let TakenBack::Done(told) = take_back(journal, place, outside).await? else { return Ok(()) };
     let cause = told.map_or_else(
         || "branch and worktree are as the log says".to_owned(),
-        |told| format!("branch and worktree are as the log says again; {told}"),
+        |told| format!("branch and worktree are again as the log says; {told}"),
     );
     record::recovered(journal, cause)
 }
@@ -135,7 +135,7 @@ pub(super) fn keep(journal: &mut Journal, place: &Workplace<'_>) -> Result<(), E
         at_ms: decision.at_ms,
         paths: None,
     })?;
-    let cause = "what was in the worktree is kept, as the person decided".to_owned();
+    let cause = "the files in the worktree are kept, as you decided".to_owned();
     journal.push(EventKind::Recovered { cause, checkpoint })?;
     Ok(())
 }
@@ -145,7 +145,7 @@ pub fn beyond(task: &Task, checkout: &Checkout, at_ms: u64) -> Result<Option<(Co
     let head = head(task)?;
     let spec = spec(task, &head);
     let tip = TaskBranch::new(checkout, &spec)?.tip()?.unwrap_or_else(|| head.clone());
-    let found = match standing(task, checkout)? {
+    let found = match existing_worktree(task, checkout)? {
         Some(worktree) => worktree.snapshot_files(&tip, at_ms)?.unwrap_or(tip),
         None => tip,
     };
@@ -173,14 +173,14 @@ async fn take_back(
     };
     let (spec, branch) = (spec(task, &head), place.branch(task, &head)?);
     let kept_at = found_ref(task.id, seq);
-    let standing = match spec.isolation {
+    let worktree = match spec.isolation {
         Isolation::Worktree => Worktree::open(place.checkout, &spec)?,
         Isolation::InPlace => match in_place(journal, place.checkout, &spec)? {
             None => return Ok(TakenBack::Rests),
             here => here,
         },
     };
-    let (worktree, kept) = if let Some(worktree) = standing {
+    let (worktree, kept) = if let Some(worktree) = worktree {
         let kept = worktree.save_state(&head, seq, at_ms)?;
         crash::point("roll_back.kept");
         branch.put_back(&head, &kept_at)?;
@@ -194,7 +194,7 @@ async fn take_back(
     };
     uncommittable::move_out(journal, &worktree, Which::All)?;
     let torn = record::torn(&worktree.restore(&head)?);
-    let kept = kept.map(|kept| format!("what was there is kept at {kept}"));
+    let kept = kept.map(|kept| format!("a copy of what was there is kept at {kept}"));
     let told: Vec<_> = kept.into_iter().chain(torn).collect();
     record::repairs(journal, &worktree)?;
     crash::point("roll_back.restored");

@@ -45,10 +45,10 @@ fn complete(journal: &mut Journal, place: &Workplace<'_>, end: &End, cause: &str
     match end {
         End::Handback => {
             squash::squash(journal, place)?;
-            in_place::back(journal, place, end, cause)?;
+            in_place::restore_checkout(journal, place, end, cause)?;
         }
         End::Failed | End::Capped(_) | End::Dropped => {
-            in_place::back(journal, place, end, cause)?;
+            in_place::restore_checkout(journal, place, end, cause)?;
             match journal.task().started.role.on_failure {
                 OnFailure::Discard => discard::discard(journal, place, end, cause)?,
             }

@@ -32,7 +32,7 @@ pub fn give_up(journal: &mut Journal, why: &str) -> Result<Outcome, Error> {
         if let Some(turn) = journal.task().last_turn().filter(|turn| !turn.closed).map(|turn| turn.number) {
             journal.push(EventKind::TurnEnded { turn })?;
         }
-        journal.push(EventKind::TaskEnded { end: End::Dropped, cause: format!("given up by the person: {why}") })?;
+        journal.push(EventKind::TaskEnded { end: End::Dropped, cause: format!("given up: {why}") })?;
     }
     if journal.task().intent(IntentId::TASK).is_some_and(|own| own.status == Status::Pending) {
         journal.push(EventKind::IntentSettled { intent: IntentId::TASK, cause: None })?;

@@ -2,7 +2,7 @@
 
 use super::{
     Error, record,
-    workplace::{Workplace, standing},
+    workplace::{Workplace, existing_worktree},
 };
 use crate::{
     domain::{checkout::Isolation, event::EventKind, line::one_line},
@@ -22,7 +22,7 @@ pub(super) fn name(journal: &mut Journal, place: &Workplace<'_>) -> Result<(), E
     let listed = match &place.worktree {
         Some(worktree) => worktree.ignored_work().map_err(Error::from),
         // given up, it was not opened; gone, nothing is in it
-        None => standing(task, place.checkout)
+        None => existing_worktree(task, place.checkout)
             .and_then(|found| Ok(found.map(|worktree| worktree.ignored_work()).transpose()?.unwrap_or_default())),
     };
     match listed {
@@ -32,7 +32,7 @@ pub(super) fn name(journal: &mut Journal, place: &Workplace<'_>) -> Result<(), E
             journal.push(EventKind::LeftOut { paths })?;
         }
         Err(error) => {
-            let cause = one_line(&format!("which ignored files go with the worktree is not known: {error}"));
+            let cause = one_line(&format!("could not list the ignored files that go with the worktree: {error}"));
             record::recovered(journal, cause)?;
         }
     }

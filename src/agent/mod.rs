@@ -59,7 +59,7 @@ pub enum Error {
         message: String,
     },
     /// The setup command did not succeed.
-    #[error("the setup command `{}` {how}; its output ends with: {output_tail}", command_line::shown(.command))]
+    #[error("the setup command `{}` {how}; its output ends with: {output_tail}", command_line::one_line(.command))]
     Setup {
         /// The command line.
         command: String,
@@ -69,7 +69,7 @@ pub enum Error {
         output_tail: String,
     },
     /// No worktree could be made for a task of which nothing stands yet, and none will be: the task has ended.
-    #[error("no worktree could be made at {path}: {source}")]
+    #[error("cannot make a worktree at {path}: {source}")]
     Unmade {
         /// Where.
         path: String,

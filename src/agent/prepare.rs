@@ -28,7 +28,7 @@ pub(super) async fn prepare(
     outside: &Outside<'_>,
 ) -> Result<(), Error> {
     journal.commit()?;
-    in_place::take_back(journal, place)?;
+    in_place::undo_switch(journal, place)?;
     crash::point("prepare.begun");
     let task = journal.task();
     let started = &task.started;
@@ -46,9 +46,9 @@ pub(super) async fn prepare(
     let (worktree, switched) = match started.workplace.isolation {
         Isolation::Worktree => (make(journal, place, &snapshot.commit)?, None),
         Isolation::InPlace => {
-            let switched = in_place::there(journal, place, &snapshot);
+            let switched = in_place::switch_to_task(journal, place, &snapshot);
             if switched.is_err() {
-                in_place::take_back(journal, place)?;
+                in_place::undo_switch(journal, place)?;
             }
             let (worktree, intent) = switched?;
             (worktree, Some(intent))
@@ -63,7 +63,7 @@ pub(super) async fn prepare(
         Err(error) => {
             // in place, the person has the checkout back before they read why; else nothing is in their way
             if switched.is_some() && journal.task().ready.is_none() {
-                in_place::take_back(journal, place)?;
+                in_place::undo_switch(journal, place)?;
             }
             Err(error)
         }
@@ -81,7 +81,7 @@ fn make(journal: &mut Journal, place: &Workplace<'_>, at: &CommitId) -> Result<W
         return Err(error.into());
     }
     let path = journal.task().started.workplace.worktree.clone();
-    let cause = one_line(&format!("no worktree could be made at {path}: {error}"));
+    let cause = one_line(&format!("cannot make a worktree at {path}: {error}"));
     finish::finish(journal, place, Outcome::Ended { end: End::Dropped, cause })?;
     Err(Error::Unmade { path, source: error })
 }
@@ -100,7 +100,7 @@ async fn stand(
         SetUp::Ready(more) => notices.extend(more),
         SetUp::Stopped | SetUp::OutOfTime => {
             if switched.is_some() {
-                in_place::take_back(journal, place)?;
+                in_place::undo_switch(journal, place)?;
             }
             return Ok(());
         }

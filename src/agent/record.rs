@@ -3,7 +3,7 @@
 use super::{
     Error,
     outside::Outside,
-    workplace::{Workplace, standing},
+    workplace::{Workplace, existing_worktree},
 };
 use crate::{
     domain::{
@@ -144,8 +144,8 @@ pub(super) fn found_changed(journal: &mut Journal, paths: Vec<String>) -> Result
 
 /// Asks the person, and notes what the files are that they are asked about.
 pub(super) fn gate(journal: &mut Journal, checkout: &Checkout, cause: &str) -> Result<(), Error> {
-    if let Some(standing) = standing(journal.task(), checkout)? {
-        standing.note_asked()?;
+    if let Some(worktree) = existing_worktree(journal.task(), checkout)? {
+        worktree.note_asked()?;
     }
     journal.push(EventKind::TaskPaused { pause: Pause::Gated, cause: one_line(cause) })?;
     Ok(())
@@ -154,7 +154,7 @@ pub(super) fn gate(journal: &mut Journal, checkout: &Checkout, cause: &str) -> R
 /// Says that files were torn apart from their other names.
 pub(super) fn torn(paths: &[String]) -> Option<String> {
     (!paths.is_empty())
-        .then(|| format!("written anew, so no longer one file with their hard links: {}", paths.join(", ")))
+        .then(|| format!("rewritten, so no longer the same files as their hard links: {}", paths.join(", ")))
 }
 
 /// The most paths that are named to a person.

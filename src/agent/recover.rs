@@ -34,8 +34,8 @@ pub(super) async fn recover(
 
 /// Branch and worktree, where no intent is open.
 async fn worktree(journal: &mut Journal, place: &mut Workplace<'_>, outside: &Outside<'_>) -> Result<(), Error> {
-    if journal.task().gave_back().is_some() {
-        return record::recovered(journal, "the checkout was given back already");
+    if journal.task().checkout_restored().is_some() {
+        return record::recovered(journal, "the checkout was already switched back");
     }
     let answer = journal.task().answer();
     if answer == Some(Answer::Rollback) {
@@ -50,7 +50,7 @@ async fn worktree(journal: &mut Journal, place: &mut Workplace<'_>, outside: &Ou
     let changed = place.worktree()?.changed_since(&head(journal.task())?)?;
     if !changed.is_empty() {
         let names = record::first_of(&changed);
-        let cause = format!("the worktree differs from the last checkpoint though no call changed it: {names}");
+        let cause = format!("the worktree has changed since the last checkpoint, and not by the task: {names}");
         return record::gate(journal, place.checkout, &cause);
     }
     record::recovered(journal, "branch and worktree are as the log says")

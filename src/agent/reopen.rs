@@ -9,7 +9,13 @@ use super::{
 };
 use crate::{
     domain::{
-        checkout::Isolation, event::EventKind, gate::Answer, id::CallId, intent::IntentKind, outcome::Pause, task::Task,
+        checkout::Isolation,
+        event::EventKind,
+        gate::Answer,
+        id::CallId,
+        intent::{IntentKind, Runs},
+        outcome::Pause,
+        task::Task,
     },
     log::{Journal, crash},
     repo::{Checkout, Worktree, WorktreeSpec},
@@ -48,22 +54,13 @@ pub(super) async fn reopen(
     let ahead = tip.as_ref().map(|tip| opened.commit_is_ours(tip, task.id)).transpose()?.flatten();
     let kept = ahead.is_some() && ahead == kept_call(task);
     let beyond = kept
-        || task.pending_intents().any(|intent| match &intent.kind {
-            IntentKind::Squash { to, .. } => tip.as_ref() == Some(to),
-            IntentKind::FileEdit { call, .. } | IntentKind::Command { call, .. } | IntentKind::Check { call } => {
-                ahead.as_ref() == Some(call)
-            }
-            IntentKind::Task
-            | IntentKind::Discard { .. }
-            | IntentKind::CleanUp
-            | IntentKind::CheckoutSwitch { .. }
-            | IntentKind::Apply { .. }
-            | IntentKind::Land(_)
-            | IntentKind::PutBack { .. } => false,
+        || task.pending_intents().any(|intent| {
+            let is_squashed = matches!(&intent.kind, IntentKind::Squash { to, .. } if tip.as_ref() == Some(to));
+            is_squashed || ahead.is_some() && intent.kind.call() == ahead.as_ref()
         });
     // a check is run again from what the log says, and what a person keeps is the files
-    let taken_in = task.answer() == Some(Answer::Keep)
-        || task.pending_intents().any(|intent| matches!(intent.kind, IntentKind::Check { .. }));
+    let taken_in =
+        task.answer() == Some(Answer::Keep) || task.pending_intents().any(|intent| intent.kind.runs() == Runs::Checks);
     if !beyond && taken_in {
         opened.take_in(&head)?;
         record::repairs(journal, &opened)?;
@@ -77,7 +74,7 @@ pub(super) async fn reopen(
     record::gate(
         journal,
         place.checkout,
-        &format!("the branch {branch} is {where_it_is}, and the log says {}", head.short()),
+        &format!("the branch {branch} is {where_it_is}, but the log says {}", head.short()),
     )?;
     Ok(false)
 }
@@ -103,7 +100,7 @@ pub(super) async fn open_or_recreate(
         }
         // looked at it is; what comes next is the cap's end
         SetUp::OutOfTime => {
-            record::recovered(journal, "the setup took what was left of the time cap")?;
+            record::recovered(journal, "the setup used up the time cap")?;
             Ok(None)
         }
         SetUp::Stopped => {
@@ -125,13 +122,13 @@ pub(super) fn in_place(
         let its_own = checkout.task_in_place()?.as_deref() == Some(&*spec.task.to_string());
         let cause = if its_own {
             format!(
-                "the task works in place on {0}, and the checkout is not on it; `git switch {0}`, then resume, or \
+                "the task works in place on {0}, but the checkout is not on that branch; `git switch {0}` and resume, or \
                  `nisse drop {1:#}`",
                 spec.branch, spec.task
             )
         } else {
             format!(
-                "the checkout is not the task's any more, or an older nisse began it there; `nisse drop {:#}` ends it",
+                "the checkout no longer belongs to the task, or an older nisse began it there; to end it: nisse drop {:#}",
                 spec.task
             )
         };

@@ -39,12 +39,9 @@ pub(super) async fn set_up(
         crash::point("prepare.copied");
         fresh &= copied.is_empty();
         if !copied.is_empty() {
-            notices.push(format!("copied, and not part of the branch: {}", copied.join(", ")));
+            notices.push(format!("copied into the worktree, but not part of the branch: {}", copied.join(", ")));
         } else if !globs.is_empty() {
-            notices.push(format!(
-                "nothing that git ignores matches worktree.copy ({})",
-                started.workplace.copy.join(", ")
-            ));
+            notices.push(format!("no ignored file matches worktree.copy ({})", started.workplace.copy.join(", ")));
         }
     }
     if let Some(line) = started.workplace.setup.clone() {
@@ -72,7 +69,7 @@ pub(super) fn clear_up(task: &Task, at_ms: u64, worktree: &Worktree, at: &Commit
     }
     let kept = after_command::taken_back(task, at_ms, worktree, at, "setup", false)?;
     let names = changed.iter().take(10).cloned().collect::<Vec<_>>().join(", ");
-    Ok(kept.map(|kept| format!("while the setup ran, it or somebody else changed {names}; {kept}")))
+    Ok(kept.map(|kept| format!("the setup, or someone else, changed {names} while it ran; {kept}")))
 }
 
 /// How a setup command ended that did not fail.

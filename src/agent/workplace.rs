@@ -95,7 +95,7 @@ pub fn names(task: TaskId, started: &TaskStarted, start: &CommitId) -> WorktreeS
 }
 
 /// The task's worktree, if it stands.
-pub(super) fn standing(task: &Task, checkout: &Checkout) -> Result<Option<Worktree>, Error> {
+pub(super) fn existing_worktree(task: &Task, checkout: &Checkout) -> Result<Option<Worktree>, Error> {
     if task.ready.is_none() {
         return Ok(None);
     }

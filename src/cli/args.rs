@@ -1,7 +1,6 @@
-//! The command line: every subcommand and option, with its help, from which man pages and completions are made.
+//! The command line: every subcommand and option with its help, the source of the man pages and completions.
 //!
-//! An option stands here when something obeys it, and not before. Defaults are not clap's: they come from the settings,
-//! which the help names.
+//! Defaults are not clap's: they come from the settings, and the help names the setting.
 
 #![expect(clippy::doc_markdown, reason = "the docs here are help texts, not Markdown")]
 
@@ -30,22 +29,22 @@ use crate::{
     version,
     about = "Delegate coding work to a model, on a branch of its own",
     long_about = manual::ABOUT,
-    after_help = "`nisse help <COMMAND>` is the manual of a command; `nisse --help` has exit codes and files.",
+    after_help = "See `nisse help <COMMAND>` for a command's manual, `nisse --help` for exit codes and files.",
     after_long_help = manual::NISSE,
     help_template = manual::SCREEN,
     arg_required_else_help = true,
     max_term_width = 100,
 )]
 pub struct Args {
-    /// What every command understands.
+    /// The common options.
     #[command(flatten)]
     pub common: Common,
-    /// What to do.
+    /// The subcommand.
     #[command(subcommand)]
     pub command: Command,
 }
 
-/// What every command understands.
+/// Options of every command.
 #[derive(clap::Args, Clone, Debug)]
 #[command(next_help_heading = "Common options")]
 #[expect(clippy::struct_excessive_bools, reason = "a flag is a bool")]
@@ -55,7 +54,7 @@ pub struct Common {
     pub repo: Option<PathBuf>,
     /// Print JSON on stdout
     ///
-    /// Commands that run a task print one object a line, the last of them the result; commands that report print one
+    /// Commands that run a task print one object per line; the last one is the result. Commands that report print one
     /// document. Every object has "v": 1 and "type".
     #[arg(long, global = true)]
     pub json: bool,
@@ -78,10 +77,10 @@ pub struct Common {
     /// Read settings from FILE instead of your own file [env: NISSE_CONFIG]
     #[arg(long, value_name = "FILE", global = true, value_hint = clap::ValueHint::FilePath)]
     pub config: Option<PathBuf>,
-    /// Keep log and worktrees in DIR [env: NISSE_STATE_DIR]
+    /// Keep the log and the worktrees in DIR [env: NISSE_STATE_DIR]
     #[arg(long, value_name = "DIR", global = true, value_hint = clap::ValueHint::DirPath)]
     pub state_dir: Option<PathBuf>,
-    /// Never ask anything
+    /// Never ask questions
     #[arg(long, global = true)]
     pub no_input: bool,
 }
@@ -92,76 +91,79 @@ pub enum Command {
     /// Run one bounded task on a branch of its own
     #[command(after_long_help = manual::DELEGATE)]
     Delegate(Delegate),
-    /// Go on with a task that was cut off
+    /// Resume an interrupted task
     ///
-    /// Without TASK, the one pending task of this checkout goes on. Several are listed and asked for; without a
-    /// terminal that is exit 6. Nothing that was recorded is asked of the model again, and the caps count on.
+    /// Without TASK, resumes the pending task of this checkout. If there are several, nisse asks which one; without a
+    /// terminal it lists them and exits with 6. Nothing that the log holds is requested again, and the caps still count
+    /// what was spent before.
     #[command(after_long_help = manual::RESUME)]
     Resume(Resume),
     /// Apply the work of a finished task to your checkout
     ///
-    /// A checkout that is where the task began, without changes of your own, is fast-forwarded. Else the files are
-    /// changed and nothing is committed: your own changes stay as they are, the index is not touched, and if a path
-    /// stands against it nothing is touched at all (exit 6). Cut off, it goes on when it is run again.
+    /// If you have not changed the checkout since the task began, its branch is fast-forwarded. Otherwise the files are
+    /// changed and nothing is committed: your own changes and the index stay as they are. If a path conflicts, nothing
+    /// is changed at all (exit 6). If `nisse apply` is interrupted, run it again to finish.
     #[command(after_long_help = manual::APPLY)]
     Apply(Apply),
-    /// Give a task up
+    /// Give up a task
     ///
-    /// For a task that has not ended. Branch and worktree go; the commits are kept under refs/nisse/discarded, and what
-    /// the worktree held beyond them under refs/nisse/found, for 30 days.
+    /// Ends a task that has not ended yet, and removes its branch and worktree. For 30 days, its commits are kept under
+    /// refs/nisse/discarded, and uncommitted files of the worktree under refs/nisse/found.
     #[command(after_long_help = manual::DROP)]
     Drop(NamedTask),
     /// List the tasks of this checkout, or the events of one
     ///
-    /// Without TASK, the tasks of this checkout, newest last, one line each. With TASK, everything that happened in it, with the cause
-    /// of each step; with -v, every answer whole.
+    /// Without TASK, lists the tasks of this checkout, one per line, newest last. With TASK, shows everything that
+    /// happened in it and why; with -v, every tool result in full.
     #[command(after_long_help = manual::LOG)]
     Log(Log),
     /// List the models that the proxy offers to this key
     ///
-    /// One line for each alias, those of roles first: the model behind it, its window and output limit, the price of a
-    /// million tokens in and out, whether it takes tools, and the roles that use it, as the proxy declares them or
-    /// [models."alias"] in your settings does. A question mark is what nobody says. With -v every column.
+    /// One line for each alias, the models of your roles first: the model behind the alias, its context window and output
+    /// limit, the price of a million input and output tokens, whether it supports tools, and the roles that use it. The
+    /// proxy declares these, or [models."alias"] in your settings; a question mark means neither does. -v shows every
+    /// column.
     #[command(after_long_help = manual::MODELS)]
     Models(Models),
     /// Check everything that a run needs
     ///
-    /// Settings, git, the repository, the state directory and the database, the proxy and its key, the role delegate:
-    /// each with ✓ (good), ! (works, but know this) or ✗ (will not work) and what to do about it, and the verdict last.
-    /// With -v every setting with its source. Costs nothing: no model is asked.
+    /// Checks settings, git, the repository, the state directory and the database, the proxy and its key, and the role
+    /// delegate. Each is marked ✓ (good), ! (warning) or ✗ (will not work), with what to do about it; the verdict comes
+    /// last. -v adds every setting and its source. Costs nothing: no model is called.
     #[command(after_long_help = manual::DOCTOR)]
     Doctor {
-        /// Take away what tasks have left and nothing is lost with
+        /// Remove leftovers of tasks where nothing is lost
         #[arg(long)]
         fix: bool,
     },
-    /// Write the settings files, with what the proxy offers filled in
+    /// Write the settings files, filled in with what the proxy offers
     ///
-    /// Your own file, and the repository's nisse.toml, each with every setting explained. A file that is there is left as
-    /// it is. The proxy is asked for its models where NISSE_LLM_BASE_URL and NISSE_LLM_TOKEN are set; no model is asked.
+    /// Writes your own settings file and the repository's nisse.toml, each with every setting explained. An existing file
+    /// is left as it is. If NISSE_LLM_BASE_URL and NISSE_LLM_TOKEN are set, nisse asks the proxy for its list of models;
+    /// no model is called.
     #[command(after_long_help = manual::INIT)]
     Init,
     /// Trust the repository's nisse.toml as it is now
     ///
-    /// Its checks, its setup and its copies of ignored files then need no --trust-project, until the file changes. Read
-    /// the file first: somebody else wrote it, and what it names runs as you. What is trusted is printed; --revoke takes
-    /// it back.
+    /// Its checks, its setup command and its copies of ignored files then need no --trust-project until the file changes.
+    /// Read the file first: someone else wrote it, and its commands run as you. nisse prints what you trust; --revoke
+    /// ends the trust.
     #[command(after_long_help = manual::TRUST)]
     Trust {
-        /// Forget that it is trusted
+        /// Stop trusting it
         #[arg(long)]
         revoke: bool,
     },
-    /// Watch a whole delegation with nothing set up
+    /// Watch a whole delegation without any setup
     ///
-    /// A scripted model fixes a real bug in a scratch repository until its test passes; repository, worktree, commands
-    /// and check are real. Needs no proxy, no key and no network, and leaves its directory for a look.
+    /// A scripted model fixes a real bug in a scratch repository until its test passes; the repository, the worktree, the
+    /// commands and the check are real. Needs no proxy, key or network, and leaves its directory for you to look at.
     #[command(after_long_help = manual::DEMO)]
     Demo,
     /// Print a completion script for a shell
     ///
-    /// Pipe it to where the shell looks for such scripts. Options, commands, the ids of tasks and the aliases that your
-    /// settings and tasks name are completed; the proxy is not asked.
+    /// Write it to where your shell looks for completion scripts. It completes commands, options, task ids, and the model
+    /// aliases that your settings and tasks name; it does not contact the proxy.
     #[command(after_long_help = manual::COMPLETIONS)]
     Completions {
         /// The shell
@@ -169,10 +171,10 @@ pub enum Command {
     },
     /// Print a manual page
     ///
-    /// Without PAGE, that of nisse itself.
+    /// Without PAGE, prints the page of nisse itself.
     #[command(after_long_help = manual::MAN)]
     Man {
-        /// The command whose page it is
+        /// The command
         page: Option<Page>,
     },
 }
@@ -180,10 +182,10 @@ pub enum Command {
 /// `nisse delegate`.
 #[derive(clap::Args, Clone, Debug)]
 pub struct Delegate {
-    /// What is to be done; read from stdin if it is -, or left out where stdin is no terminal
+    /// What to do; read from stdin if it is -, or if it is omitted and stdin is not a terminal
     #[arg(value_name = "BRIEF", conflicts_with = "file")]
     brief: Option<String>,
-    /// A - after BRIEF appends stdin to it
+    /// Append stdin to BRIEF
     #[arg(value_name = "-", value_parser = dash, requires = "brief")]
     append: Option<String>,
     /// Read the brief from FILE; - is stdin
@@ -192,25 +194,25 @@ pub struct Delegate {
     /// Require CMD to exit with 0; repeatable [check.commands: none]
     #[arg(long = "check", value_name = "CMD", value_parser = not_blank, value_hint = clap::ValueHint::CommandString)]
     checks: Vec<String>,
-    /// Trust the repository's nisse.toml this once: run the checks and the setup that it names
+    /// Trust the repository's nisse.toml this once: run its checks and its setup command
     #[arg(long)]
     trust_project: bool,
-    /// Name the branch [nisse/<task>-<words of the brief>]
+    /// Name the branch NAME [nisse/<task>-<words of the brief>]
     #[arg(long, value_name = "NAME", value_parser = not_blank)]
     pub branch: Option<String>,
-    /// Start from this commit, without unfinished work [the checkout as it is]
+    /// Start from this commit, without uncommitted work [the checkout as it is]
     #[arg(long, value_name = "REV", value_parser = not_blank)]
     pub base: Option<String>,
-    /// Work in a worktree or in-place, in the checkout itself [worktree]
+    /// Work in a worktree, or in-place in the checkout itself [worktree]
     #[arg(long, value_name = "WHERE", value_parser = isolation(), hide_possible_values = true)]
     pub isolation: Option<Isolation>,
-    /// Ask this model [roles.delegate]
+    /// Use this model [roles.delegate]
     #[arg(long, value_name = "ALIAS", value_parser = not_blank, add = ArgValueCandidates::new(candidates::aliases))]
     model: Option<String>,
-    /// Limit the number of replies [delegate.max_turns: 30]
+    /// Limit the number of turns [delegate.max_turns: 30]
     #[arg(long, value_name = "N", value_parser = units::small_count)]
     max_turns: Option<u32>,
-    /// Limit the tokens: input of every turn, and output [delegate.max_tokens: 1500000]
+    /// Limit the tokens, input and output of all turns together [delegate.max_tokens: 1500000]
     #[arg(long, value_name = "N", value_parser = units::count)]
     max_tokens: Option<u64>,
     /// Limit the active time [delegate.max_time: 15m]
@@ -227,13 +229,13 @@ pub struct Resume {
     /// The task's id, or a unique part of its beginning
     #[arg(value_parser = not_blank, add = ArgValueCandidates::new(candidates::pending))]
     pub task: Option<String>,
-    /// Put the files back to the last checkpoint, and go on
+    /// Restore the files of the last checkpoint, and resume
     #[arg(long, group = "answer")]
     rollback: bool,
-    /// Keep what is in the worktree, and go on
+    /// Keep the files as they are, and resume
     #[arg(long, group = "answer")]
     keep: bool,
-    /// Give the task up, as `nisse drop` does
+    /// Give up the task, as `nisse drop` does
     #[arg(long, group = "answer")]
     drop: bool,
 }
@@ -273,13 +275,13 @@ pub struct Log {
     /// The task's id, or a unique part of its beginning
     #[arg(value_parser = not_blank, add = ArgValueCandidates::new(candidates::tasks))]
     pub task: Option<String>,
-    /// Go on telling while another nisse works on TASK
+    /// Keep printing while another nisse works on TASK
     #[arg(short, long, requires = "task", conflicts_with = "diff")]
     pub follow: bool,
-    /// Show what TASK changed, as a patch that `git apply` takes
+    /// Show what TASK changed, as a patch for `git apply`
     #[arg(long, requires = "task")]
     pub diff: bool,
-    /// List the newest N tasks
+    /// List only the newest N tasks
     #[arg(short = 'n', long, value_name = "N", value_parser = units::small_count, conflicts_with = "task")]
     pub number: Option<u32>,
 }
@@ -287,15 +289,15 @@ pub struct Log {
 /// `nisse models`.
 #[derive(clap::Args, Clone, Debug)]
 pub struct Models {
-    /// List those that have FILTER in their alias, model or provider
+    /// List only models with FILTER in their alias, model or provider
     #[arg(value_parser = not_blank)]
     pub filter: Option<String>,
-    /// List also those that are declared to take no tools
+    /// Also list models declared without tool support
     #[arg(short, long)]
     pub all: bool,
 }
 
-/// A manual page other than nisse's own.
+/// A subcommand's manual page.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 #[expect(missing_docs, reason = "the commands' names")]
 pub enum Page {
@@ -314,7 +316,7 @@ pub enum Page {
 }
 
 impl Delegate {
-    /// Where the brief is to be read from. Nobody is kept waiting at a terminal for what they may not know is wanted.
+    /// Where to read the brief from. Never a terminal: a person would not know what nisse waits for.
     #[must_use]
     pub fn brief(&self, stdin_is_terminal: bool) -> Origin {
         match (&self.file, self.brief.as_deref(), &self.append) {
@@ -330,7 +332,7 @@ impl Delegate {
 }
 
 impl Resume {
-    /// The person's answer to a gate, if there is one.
+    /// The user's answer to a gate, if the options give one.
     #[must_use]
     pub fn answer(&self) -> Option<Answer> {
         [(self.rollback, Answer::Rollback), (self.keep, Answer::Keep), (self.drop, Answer::Drop)]
@@ -340,21 +342,21 @@ impl Resume {
 }
 
 impl Apply {
-    /// What is asked for.
+    /// What the options ask for.
     #[must_use]
     pub fn wish(&self) -> Wish {
         match (self.commit, self.squash, self.merge, self.abort) {
-            (true, ..) => Wish::Bring(Manner::Each),
-            (_, true, ..) => Wish::Bring(Manner::Squash),
-            (_, _, true, _) => Wish::Bring(Manner::Merge),
+            (true, ..) => Wish::Apply(Manner::Each),
+            (_, true, ..) => Wish::Apply(Manner::Squash),
+            (_, _, true, _) => Wish::Apply(Manner::Merge),
             (.., true) => Wish::PutBack,
-            (false, false, false, false) => Wish::Bring(Manner::Files),
+            (false, false, false, false) => Wish::Apply(Manner::Files),
         }
     }
 }
 
 impl Args {
-    /// What the command line sets, as the last layer of the settings.
+    /// The settings given as options: the last layer.
     #[must_use]
     pub fn flags(&self) -> Flags {
         let Common { config, state_dir, .. } = self.common.clone();
@@ -391,12 +393,12 @@ fn isolation() -> impl TypedValueParser<Value = Isolation> {
 }
 
 fn dash(text: &str) -> Result<String, String> {
-    if text == "-" { Ok(text.to_owned()) } else { Err("a brief is one argument: put it in quotes".to_owned()) }
+    if text == "-" { Ok(text.to_owned()) } else { Err("the brief is one argument: put it in quotes".to_owned()) }
 }
 
 fn not_blank(text: &str) -> Result<String, String> {
     if text.trim().is_empty() || text.contains('\0') {
-        return Err("it is empty".to_owned());
+        return Err("it must not be empty".to_owned());
     }
     Ok(text.to_owned())
 }

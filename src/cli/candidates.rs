@@ -18,19 +18,19 @@ use crate::{
 
 /// The tasks of this checkout, newest first.
 pub(super) fn tasks() -> Vec<CompletionCandidate> {
-    listed().iter().map(candidate).collect()
+    recent_tasks().iter().map(candidate).collect()
 }
 
 /// Those that can go on.
 pub(super) fn pending() -> Vec<CompletionCandidate> {
     let rests =
         |task: &&Listed| !task.running && matches!(task.outcome, "pending" | "interrupted" | "gated" | "stopped");
-    listed().iter().filter(rests).map(candidate).collect()
+    recent_tasks().iter().filter(rests).map(candidate).collect()
 }
 
 /// Aliases that settings or tasks name.
 pub(super) fn aliases() -> Vec<CompletionCandidate> {
-    let mut aliases: BTreeSet<String> = listed().into_iter().map(|task| task.model).collect();
+    let mut aliases: BTreeSet<String> = recent_tasks().into_iter().map(|task| task.model).collect();
     if let Some(opened) = opened() {
         aliases.extend(opened.settings.roles.values().map(|alias| alias.value.clone()));
         aliases.extend(opened.settings.models.keys().cloned());
@@ -43,7 +43,7 @@ fn opened() -> Option<Opened> {
 }
 
 /// Nothing where anything is wrong: a completion that complains is in the way.
-fn listed() -> Vec<Listed> {
+fn recent_tasks() -> Vec<Listed> {
     let mut tasks = opened().and_then(|opened| log::list(&opened, None).ok()).unwrap_or_default().tasks;
     tasks.reverse();
     tasks

@@ -1,4 +1,4 @@
-//! A panic is a bug of ours: it says so, in JSON too where that was asked for, and the exit status is 70.
+//! A panic is a bug in nisse: it says so, in JSON too if asked for, and the exit status is 70.
 
 use std::{
     io::Write as _,
@@ -12,15 +12,15 @@ use super::{error::ErrorObject, render};
 /// Exit status of a bug in nisse.
 const BUG: u8 = 70;
 const MESSAGE: &str = "this is a bug in nisse, not in your work";
-const HINT: &str = "nothing is lost: `nisse resume` goes on from the last event; please report the lines above";
+const HINT: &str = "nothing is lost: `nisse resume` continues from the last event; please report the lines above";
 
 /// Does the work and returns its exit status.
 ///
-/// What the work leaves half done in memory is not looked at again: the process ends.
+/// After a panic the process ends, so half-changed memory is never used.
 pub(super) fn guarded(json: bool, work: impl FnOnce() -> u8) -> u8 {
     let told = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
-        // else the words would stand on the remains of the live line
+        // or the message would be mixed with the live line
         render::live::erase();
         told(panic);
     }));

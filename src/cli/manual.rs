@@ -1,39 +1,38 @@
 //! What `--help` and the manual pages say beyond the list of options: exit codes, files, examples.
 //!
-//! Lines are at most 78 columns, since help keeps them as they are.
+//! Lines have at most 78 columns, because clap does not wrap this text.
 
 pub(super) const ABOUT: &str = "\
 Delegate coding work to a model, on a branch of its own
 
-A task works in a git worktree, on its own branch, started from your checkout as it is, unfinished work included; your \
-files, index and branches stay as they were. Everything that happens is in a log, so that a task that was cut off goes \
-on with `nisse resume`. Success is observed, never believed: the files must have changed, and your checks must pass.";
+A task works in a git worktree on its own branch. It starts from your checkout as it is, uncommitted work included; your \
+files, index and branches are not touched. A log records everything that happens, so that `nisse resume` can continue an \
+interrupted task. nisse verifies success itself: files must have changed, and your checks must pass.";
 
-/// The screen of `nisse help`, with the commands in groups, which clap does not make by itself. A test holds the lines to
-/// the commands.
+/// The screen of `nisse help`: clap cannot group commands. A test compares its lines with the commands.
 pub(super) const SCREEN: &str = "\
 {before-help}{about-with-newline}
 {usage-heading} {usage}
 
 \u{1b}[1;4mWork on a task:\u{1b}[0m
   \u{1b}[1mdelegate\u{1b}[0m     Run one bounded task on a branch of its own
-  \u{1b}[1mresume\u{1b}[0m       Go on with a task that was cut off
+  \u{1b}[1mresume\u{1b}[0m       Resume an interrupted task
   \u{1b}[1mapply\u{1b}[0m        Apply the work of a finished task to your checkout
-  \u{1b}[1mdrop\u{1b}[0m         Give a task up
+  \u{1b}[1mdrop\u{1b}[0m         Give up a task
 
-\u{1b}[1;4mLook:\u{1b}[0m
+\u{1b}[1;4mInspect:\u{1b}[0m
   \u{1b}[1mlog\u{1b}[0m          List the tasks of this checkout, or the events of one
   \u{1b}[1mmodels\u{1b}[0m       List the models that the proxy offers to this key
   \u{1b}[1mdoctor\u{1b}[0m       Check everything that a run needs
 
 \u{1b}[1;4mSet up:\u{1b}[0m
-  \u{1b}[1minit\u{1b}[0m         Write the settings files, with what the proxy offers filled in
+  \u{1b}[1minit\u{1b}[0m         Write the settings files, filled in with what the proxy offers
   \u{1b}[1mtrust\u{1b}[0m        Trust the repository's nisse.toml as it is now
   \u{1b}[1mcompletions\u{1b}[0m  Print a completion script for a shell
   \u{1b}[1mman\u{1b}[0m          Print a manual page
 
 \u{1b}[1;4mLearn:\u{1b}[0m
-  \u{1b}[1mdemo\u{1b}[0m         Watch a whole delegation with nothing set up
+  \u{1b}[1mdemo\u{1b}[0m         Watch a whole delegation without any setup
   \u{1b}[1mhelp\u{1b}[0m         Print this message or the help of the given subcommand(s)
 
 \u{1b}[1;4mOptions:\u{1b}[0m
@@ -46,44 +45,45 @@ Exit status:
   2   wrong usage or configuration: a role, a key, an address, a certificate
   3   the task failed
   4   a cap was reached: turns, tokens, cost or time
-  5   interrupted by upstream trouble; `nisse resume` goes on
+  5   interrupted by the proxy or the model's vendor; `nisse resume` continues
   6   a person must decide
-  7   stopped on request; `nisse resume` goes on (a Ctrl-C at a terminal ends
-      nisse by that signal, which a shell shows as 130)
+  7   stopped on request; `nisse resume` continues (after Ctrl-C at a terminal
+      nisse ends by that signal, which a shell shows as 130)
   70  a bug in nisse
 
 Settings, later ones win:
   1. built-in values
   2. nisse/config.toml in your configuration directory, or --config
   3. nisse.toml at the repository's root, which may not set everything
-  4. variables
+  4. environment variables
   5. options
-  `nisse doctor -v` shows where each value came from.
+  `nisse doctor -v` shows where each value comes from.
 
 Variables:
   NISSE_LLM_BASE_URL       address of the LiteLLM proxy (proxy.base_url)
   NISSE_LLM_TOKEN          its token (or proxy.token_command, .token_file)
   NISSE_ROLE_<ROLE>        a role's model (roles.delegate and so on)
-  NISSE_STATE_DIR          where the log and the worktrees are
+  NISSE_STATE_DIR          directory of the log and the worktrees
   NISSE_CONFIG             the settings file
-  NISSE_MAX_OUTPUT_TOKENS  output ceiling of a reply (max_output_tokens)
-  NISSE_<SECTION>_<KEY>    any other setting, as NISSE_DELEGATE_MAX_TURNS;
-                           a list has one entry a line
+  NISSE_MAX_OUTPUT_TOKENS  output limit of a reply (max_output_tokens)
+  NISSE_<SECTION>_<KEY>    any other setting, such as NISSE_DELEGATE_MAX_TURNS;
+                           a list has one entry per line
   NO_COLOR                 no colour
 
 Secrets:
-  Masked in what a model reads, in the log, in commits and on the screen: the
-  proxy's token, what has the shape of a token, credentials of the
-  repository's configuration, and the value of every variable that has KEY,
-  TOKEN, SECRET, PASSWORD, PASSWD, PASSPHRASE or CREDENTIAL (or a plural) as a
-  part between underscores, PWD after one, or ends a part with such a word
-  (PGPASSWORD, APIKEY). Not masked: values under 8 characters, a word of under
-  16 letters, a path that is there. No command sees such a variable, unless
-  commands.pass_env names it.
+  nisse masks secrets in what a model reads, in the log, in commits and on the
+  screen: the proxy's token, anything that looks like a token, credentials in
+  the repository's configuration, and the value of every environment variable
+  whose name says that it is secret. Such a name has KEY, TOKEN, SECRET,
+  PASSWORD, PASSWD, PASSPHRASE or CREDENTIAL (or a plural) as a part between
+  underscores, or PWD as a part after the first, or a part that ends in one of
+  these words (PGPASSWORD, APIKEY). Not masked: values under 8 characters, a
+  single word under 16 letters, the path of an existing file. No command sees
+  such a variable unless commands.pass_env names it.
 
 Output:
-  Data goes to stdout, everything else to stderr. Nothing waits for input when
-  stdin is no terminal, but a `nisse delegate` without a brief.
+  Data goes to stdout, everything else to stderr. If stdin is not a terminal,
+  nothing waits for input except `nisse delegate` without a brief.
 
 Examples:
   nisse doctor
@@ -94,35 +94,39 @@ Examples:
 pub(super) const DELEGATE: &str = "\
 The result:
   A branch with one commit (branch.history), and a note that says what
-  changed, what is true now and what is next. `nisse apply` applies it. A
-  task that fails or reaches a cap leaves no branch; its commits stay under
-  refs/nisse/discarded. Your checkout is never touched, save in place.
-  A branch of a checkout with unfinished work begins with a commit of that;
-  the result says of how many files. `nisse apply --commit` makes commits of
-  the task's part alone, --base HEAD begins without it. Untracked files that
-  files.deny names (.env, keys) are in no commit.
+  changed, what is true now and what comes next. `nisse apply` applies it. A
+  task that fails or reaches a cap leaves no branch; its commits are kept
+  under refs/nisse/discarded. Your checkout is not touched, except by
+  --isolation in-place.
+  If your checkout has uncommitted work, the branch begins with a commit of
+  it; the result says how many files. `nisse apply --commit` commits
+  the task's part only, and --base HEAD starts without your uncommitted work.
+  Untracked files that files.deny names (.env, keys) are in no commit.
 
 Where it works:
-  In a git worktree of its own, started from the checkout as it is; a folder
-  of the state directory, or of worktree.dir. Files that git ignores are not
-  in it: worktree.copy names some to copy (.env, node_modules), worktree.setup
-  a command to run first (npm ci). --isolation in-place works in the checkout
-  itself, for checkouts made for the job: one with unfinished work is refused
-  (6), for nothing of yours is to be lost. It goes onto the task's branch, and
-  back when the task has ended, however it ends. Files that git ignores stay
-  as the task left them. One task at a time can.
+  In a git worktree of its own, made from the checkout as it is, in the state
+  directory or in worktree.dir. It has no files that git ignores:
+  worktree.copy names some to copy (.env, node_modules), and worktree.setup a
+  command to run first (npm ci).
+  --isolation in-place works in the checkout itself, and is meant for
+  checkouts made for the job. It refuses one with uncommitted work (6), so
+  that nothing of yours can be lost. It switches to the task's branch, and
+  switches back when the task ends, however it ends. Files that git ignores
+  stay as the task left them. Only one task at a time can work in place.
 
-  What you change there while a task works is yours: before the next command,
-  and before a file is written that you changed, the task waits for you (6).
+  What you change there while a task works stays yours: before the next
+  command, and before it writes a file that you changed, the task stops and
+  asks you (6).
 
 Checks:
-  Run by nisse itself in the task's worktree, after the model says that it is
-  done; all must exit with 0. They come from --check, else check.commands.
-  Without any, success is the model's word, and the result says so.
-  Those in a repository's nisse.toml run only if you trust that file, since
-  they are commands that somebody else wrote; so do its worktree.setup and
-  worktree.copy. On a terminal you are shown them and asked; `nisse trust`
-  says it until the file changes, --trust-project once.
+  After the model says that it is done, nisse runs the checks in the task's
+  worktree; all must exit with 0. They come from --check, or else from
+  check.commands. Without checks, success is the model's word, and the result
+  says so.
+  Checks in a repository's nisse.toml run only if you trust that file, because
+  someone else wrote them; the same holds for its worktree.setup and
+  worktree.copy. On a terminal, nisse shows them and asks. `nisse trust`
+  trusts them until the file changes, --trust-project once.
 
 Exit status:
   0   handed back, and every check passed
@@ -130,10 +134,10 @@ Exit status:
   2   wrong usage or configuration
   3   the model gave up, broke the rules, or the checks never passed
   4   a cap was reached
-  5   interrupted by upstream trouble; `nisse resume` goes on
+  5   interrupted by the proxy or the model's vendor; `nisse resume` continues
   6   a person must decide
-  7   stopped on request; `nisse resume` goes on (a Ctrl-C at a terminal ends
-      nisse by that signal, which a shell shows as 130)
+  7   stopped on request; `nisse resume` continues (after Ctrl-C at a terminal
+      nisse ends by that signal, which a shell shows as 130)
   70  a bug in nisse
 
 Examples:
@@ -145,65 +149,65 @@ Examples:
 
 pub(super) const RESUME: &str = "\
 Decisions:
-  Where it was not recorded how a command ended, or the files are not what the
-  log says, the task rests with exit 6, and nothing is touched. On a terminal
-  you are shown what is there, and asked. Elsewhere one of these says how it
-  goes on:
-  --rollback  branch and files go back to the last checkpoint; what was there
+  If the log does not say how a command ended, or the files differ from the
+  log, the task waits for you (exit 6), and nothing is touched. On a terminal,
+  nisse shows what it found, and asks. Elsewhere, choose with an option:
+  --rollback  restore branch and files of the last checkpoint; what was there
               is kept under refs/nisse/found; ignored files stay as they are
-  --keep      what is in the worktree becomes a checkpoint
-  --drop      the task is given up
-  The model is told that its command was interrupted, and which it was.
+  --keep      make a checkpoint of what is in the worktree
+  --drop      give up the task
+  The model is told which of its commands was interrupted.
 
 Where:
-  From anywhere in the repository that the task belongs to, a linked worktree
-  of it too; a task in place from its own checkout. A task of another
-  repository is named with its place, and nothing is done.
+  Run it anywhere in the task's repository, a linked worktree included; for a
+  task in place, in its own checkout. For a task of another repository, nisse
+  says where that is, and does nothing.
 
 Exit status:
   as for `nisse delegate`; 0 also if nothing was pending
 
 JSON:
   Events and a result, as `nisse delegate --json` prints them. If nothing was
-  pending, one line that says so, with the type nothing_pending and exit 0.
+  pending, one line of type nothing_pending, and exit 0.
 
 Examples:
   nisse resume
   nisse resume 0199a3 --rollback";
 
 pub(super) const APPLY: &str = "\
-What is brought:
-  The task's own commits; never the commit that holds the unfinished work that
-  your checkout had when the task began. A file that you changed too is
-  merged, if the changes do not touch each other. A file that you save in the
-  moment in which it is written stops it, and what you saved stays.
+What is applied:
+  The task's own commits, never the commit with the uncommitted work that your
+  checkout had when the task began. If you changed the same file, the changes
+  are merged, unless they overlap. If you save a file at the moment when nisse
+  writes it, nisse stops, and what you saved stays.
 
 Where:
-  In the checkout that the task was begun in, and only from there: a task of
-  another repository or worktree is named with its place, and nothing is done.
-  `nisse -C PATH apply TASK` is the way. Whether the work is there already is
-  seen by HEAD and the files: after a reset, a stash or a switch it comes
-  again. What files alone do not say (a submodule's commit) is told.
+  Only in the checkout in which the task began. For a task of another
+  repository or worktree, nisse says where that is, and does nothing; use
+  `nisse -C PATH apply TASK`. HEAD and the files show whether the work is
+  already there: after a reset, a stash or a switch, it is applied again. What
+  files cannot show (a submodule's commit), nisse tells you.
 
 Commits:
-  --commit, --squash and --merge make commits as your own git does: your name,
-  your hooks, your signature; the message is the note, also its lines that
-  begin with #. A hook or a signature that refuses leaves the
-  files in the checkout, and exit 6. With branch.history = \"squash\" a task has
-  one commit, and --commit and --squash are the same. They need the paths to
-  be free of changes of yours, --merge needs everything committed.
+  --commit, --squash and --merge commit as your own git does: with your name,
+  your hooks and your signature. The commit message is the note, including
+  lines that begin with #. If a hook or the signing fails, the files stay in
+  the checkout, uncommitted, and nisse exits with 6. With
+  branch.history = \"squash\" a task has one commit, and --commit and --squash
+  do the same. Both need the task's paths free of changes of yours; --merge
+  needs everything committed.
 
-Taking it back:
-  The checkout as it was is kept at refs/nisse/before-apply/<task> for 30
-  days. --abort puts back every file that is still as it was brought, with its
-  mode, and leaves what you have committed or changed since, which it names.
+Undo:
+  Your checkout as it was before is kept at refs/nisse/before-apply/<task> for
+  30 days. --abort restores every file that is still as nisse wrote it, with
+  its mode. It leaves what you have committed or changed since, and names it.
 
 Exit status:
-  0   applied, put back, or applied already
+  0   applied, undone, or already applied
   1   the environment failed: git, disk, database
   2   no such task, a task of another checkout, or it was not handed back;
-      with --abort: nothing of it is here, or all of it is committed
-  6   your own changes stand against it, a commit was refused, or --abort left
+      with --abort: the task is not applied here, or all of it is committed
+  6   your own changes conflict, a commit was refused, or --abort left
       something
 
 Examples:
@@ -214,8 +218,8 @@ Examples:
 pub(super) const DROP: &str = "\
 Exit status:
   0  given up, now or before
-  1  the environment failed: git, disk, database, another nisse at work on it
-  2  no such task, a task of another repository, or it has ended already
+  1  the environment failed: git, disk, database, or another nisse works on it
+  2  no such task, a task of another repository, or it has already ended
 
 Examples:
   nisse drop 0199a3
@@ -223,28 +227,28 @@ Examples:
 
 pub(super) const LOG: &str = "\
 The diff:
-  From the commit that the task started from to its last one, whether its
-  branch stands or was discarded; your unfinished work is not in it. On a
-  terminal it is coloured; in a pipe it is a patch, with binary files, modes
-  and renames, from which `git apply` makes the same files.
+  From the commit that the task started from to its last one, even if its
+  branch was discarded; without your uncommitted work. On a terminal it is
+  coloured. In a pipe it is a patch with binary files, modes and renames, from
+  which `git apply` makes the same files.
 
 Exit status:
   0  shown
   1  the environment failed: git, disk, database
   2  no such task, or one without commits
 
-Elsewhere:
-  The beginning of an id means a task of this repository before one of
-  another. A task that was begun elsewhere is shown, and its place is said.
+Other repositories:
+  A short id names a task of this repository first, then one of another. For a
+  task of another repository, nisse also says where that is.
 
 JSON:
   One document: the tasks, or a task with its events. With --follow, one
-  event a line, as `nisse delegate --json` prints them.
+  event per line, as `nisse delegate --json` prints them.
 
 The list:
-  One line a task, as wide as the screen. running: a nisse works on it now;
-  cut off: none does, and `nisse resume` goes on; waits: a person must decide;
-  applied, committed: its work came into the checkout as files or as commits.
+  One line per task, cut to the screen's width. running: a nisse works on it;
+  cut off: none does, `nisse resume` continues it; waits: a person must decide;
+  applied, committed: its work is in the checkout, as files or as commits.
 
 Examples:
   nisse log
@@ -256,9 +260,10 @@ Examples:
 
 pub(super) const MODELS: &str = "\
 Columns:
-  WINDOW and OUTPUT in tokens (128k), $/M in dollars for a million tokens in
-  and out (3/15). Models that are declared to take no tools are counted alone;
-  --all lists them. What does not fit the screen is cut; --json has all of it.
+  WINDOW and OUTPUT are in tokens (128k), $/M in dollars per million tokens of
+  input and output (3/15). Models declared without tool support are only
+  counted; --all lists them. Wide columns are cut to the screen's width;
+  --json prints everything.
 
 Exit status:
   0  listed
@@ -272,11 +277,12 @@ Examples:
 
 pub(super) const DOCTOR: &str = "\
 Leftovers:
-  Worktrees, branches, refs and locks of tasks that have ended. --fix takes
-  away what is provably dead: worktrees without changes of their own, branches
+  Worktrees, branches, refs and locks of tasks that have ended. --fix removes
+  only what is provably dead: worktrees without changes of their own, branches
   whose commits another branch holds, refs of tasks that ended more than 30
-  days ago. What holds something that nothing else holds stays, and is named;
-  what this log does not know belongs to another nisse, and stays too.
+  days ago. If a leftover holds something that nothing else holds, it stays,
+  and nisse names it. Leftovers that are not in this log belong to another
+  nisse, and stay too.
 
 Exit status:
   0  nothing is ✗
@@ -289,20 +295,20 @@ Examples:
 
 pub(super) const INIT: &str = "\
 Files:
-  nisse/config.toml in your configuration directory, or what --config or
-  NISSE_CONFIG names: yours. nisse.toml at the root of the repository, if you
-  stand in one: the project's, to be committed. What is there already stays as
-  it is. The token is in no file: set NISSE_LLM_TOKEN, or name a command that
-  prints it; none is named for you.
+  Your own settings: nisse/config.toml in your configuration directory, or the
+  file that --config or NISSE_CONFIG names. The project's settings: nisse.toml
+  at the root of the repository, if you are in one; commit it. Existing files
+  are left as they are. No file holds the token: set NISSE_LLM_TOKEN, or name
+  a command that prints it.
 
 What is filled in:
-  The proxy's address, and a model for the role delegate: the one that
-  NISSE_ROLE_DELEGATE names, or the only one that the proxy offers. On a
-  terminal you are asked which of several; elsewhere they are listed in the
-  file. A proxy that cannot be asked is said so, and the rest is written.
+  The proxy's address, and a model for the role delegate: the one in
+  NISSE_ROLE_DELEGATE, or the only one that the proxy offers. If there are
+  several, nisse asks on a terminal; elsewhere it lists them in the file. If
+  the proxy does not answer, nisse says so and writes the rest.
 
 Exit status:
-  0  written, or all of it was there
+  0  written, or all files existed already
   1  a file cannot be written
   2  a variable holds a wrong setting
 
@@ -312,13 +318,13 @@ Examples:
 
 pub(super) const TRUST: &str = "\
 What is trusted:
-  This nisse.toml in this place with this content, as the state directory
-  remembers it. After a change, as by a pull, it waits again. The commands are
-  trusted as they stand there: what a `make test` runs is the repository's.
-  No setting that a repository may not set comes through by it.
+  This nisse.toml, at this path, with this content; the state directory
+  remembers it. When the file changes, for instance by a pull, you are asked
+  again. You trust the commands as written: what `make test` runs is up to the
+  repository. Trust does not let the file set what a repository may not set.
 
 Exit status:
-  0  trusted, or forgotten
+  0  trusted, or no longer trusted
   1  no repository, or it cannot be remembered
   2  no nisse.toml, or it is wrong
 
@@ -328,9 +334,9 @@ Examples:
 
 pub(super) const DEMO: &str = "\
 What it leaves:
-  A directory of its own below $TMPDIR, with the repository and the log. Its
+  A directory of its own below $TMPDIR, with the repository and the log. The
   last lines say how to look at the task, how to apply it, and how to remove
-  all of it.
+  everything.
 
 Exit status:
   0  the test passes

@@ -75,7 +75,7 @@ fn work(args: &Args) -> u8 {
     }
 }
 
-/// Tells of wrong usage in JSON too, where that was asked for; clap has told a person.
+/// Reports wrong usage in JSON, too, if asked for; clap has printed it for people.
 fn misused(arguments: &[OsString], error: &clap::Error) -> u8 {
     let report = error::Report::usage(error);
     if arguments.iter().any(|argument| argument == "--json") {
@@ -84,8 +84,8 @@ fn misused(arguments: &[OsString], error: &clap::Error) -> u8 {
     report.exit
 }
 
-/// Told where the proxy takes its time.
-const WAITING: &str = "waiting for the proxy's answer, 10 s at most";
+/// Printed if the proxy is slow.
+const WAITING: &str = "waiting for the proxy, 10 s at most";
 
 async fn dispatch(args: &Args, manner: Manner) -> Result<u8, commands::Error> {
     match &args.command {
@@ -152,7 +152,7 @@ async fn dispatch(args: &Args, manner: Manner) -> Result<u8, commands::Error> {
                         let first = first.display();
                         render::say(
                             manner,
-                            &format!("this is a copy of {first}: tasks that began before it belong there"),
+                            &format!("this is a copy of {first}, to which tasks from before the copy belong"),
                         );
                     }
                     let reports: Vec<_> = listing.unreadable.iter().map(error::report).collect();
@@ -207,7 +207,7 @@ async fn dispatch(args: &Args, manner: Manner) -> Result<u8, commands::Error> {
         }
         Command::Init => {
             let (environment, flags, place) = (Environment::from_process(), args.flags(), here(args));
-            let looked = init::look(&environment, &flags, &place);
+            let looked = init::gather(&environment, &flags, &place);
             let mut found = Box::pin(render::while_waiting(manner, WAITING, looked)).await?;
             if found.model.is_none() && !found.offered.is_empty() && may_ask(args, manner) {
                 found.model = ask::model(&found.offered);
@@ -221,7 +221,7 @@ async fn dispatch(args: &Args, manner: Manner) -> Result<u8, commands::Error> {
             Ok(0)
         }
         Command::Trust { revoke } => {
-            let project = trust::look(&Environment::from_process(), &args.flags(), &here(args))?;
+            let project = trust::read_project(&Environment::from_process(), &args.flags(), &here(args))?;
             let said = if *revoke { project.revoke()? } else { project.trust()? };
             render::document(manner, || serde_json::json!(said), || render::settings::trust(&said, Width::of_stdout()));
             Ok(0)
@@ -231,7 +231,7 @@ async fn dispatch(args: &Args, manner: Manner) -> Result<u8, commands::Error> {
             let scratch = demo::scratch(&environment)?;
             render::demo::before(manner, &scratch);
             let work = |watch| demo::demo(&environment, &scratch, watch);
-            // a demo that is not seen to speak shows nothing
+            // the model's text is what the demo shows
             let progress = Progress::new(manner).with_words();
             let shown = watched_with(progress, manner, render::demo::again, work).await?;
             render::demo::after(manner, &scratch, &shown);
@@ -248,7 +248,7 @@ async fn dispatch(args: &Args, manner: Manner) -> Result<u8, commands::Error> {
     }
 }
 
-/// Runs a task's work under the eyes of the person: progress and signals. `way_on` is what is said to whoever stops it.
+/// Runs a task's work with progress and signal handlers. `way_on` says how to continue after a stop.
 async fn watched<T, W>(
     manner: Manner,
     way_on: fn(TaskId) -> String,
@@ -277,7 +277,7 @@ where
     if manner.json {
         subscribers.push(Box::new(move |event, _| render::data(manner, &render::json::event(event).to_string())));
     }
-    // on threads of their own: some steps of the work block
+    // spawned, because some steps of the work block
     let telling = tokio::spawn(progress.clone().keep_telling());
     let words = progress.clone();
     tokio::spawn(async move {
@@ -291,16 +291,16 @@ where
     worked
 }
 
-/// The task that a name means; said, if it was begun in another checkout than this.
+/// The task that a name means; says so if it belongs to another checkout.
 fn named(manner: Manner, opened: &Opened, name: &str, purpose: Purpose) -> Result<TaskId, commands::Error> {
     let Named { id, elsewhere } = named::task(opened, name, purpose)?;
     if let Some(checkout) = elsewhere {
-        render::say(manner, &format!("task {id:#} was begun in {checkout}"));
+        render::say(manner, &format!("task {id:#} belongs to {checkout}"));
     }
     Ok(id)
 }
 
-/// Shows what a run came to, and then clears up after it; the exit status says what was shown.
+/// Shows the result of a run, then packs what it left; returns the exit status of the result.
 fn ended(manner: Manner, opened: &Opened, result: &TaskResult) -> Result<u8, commands::Error> {
     render::result::result(manner, result);
     signals::listen_while_tidying(opened.git().clone())?;
@@ -308,7 +308,7 @@ fn ended(manner: Manner, opened: &Opened, result: &TaskResult) -> Result<u8, com
     Ok(result.exit)
 }
 
-/// The task to resume; asks where there are several and somebody can be asked.
+/// The task to resume; asks if there are several and there is someone to ask.
 fn chosen(args: &Args, manner: Manner, choice: Choice) -> Result<Option<TaskId>, commands::Error> {
     match choice {
         Choice::Nothing => Ok(None),
@@ -323,7 +323,7 @@ fn chosen(args: &Args, manner: Manner, choice: Choice) -> Result<Option<TaskId>,
     }
 }
 
-/// What the person decides about the files of a task that waits for it; none if it does not, or nobody decides.
+/// The user's decision about the files of a gated task; none if it is not gated, or the user does not decide.
 fn decided(
     args: &Args,
     manner: Manner,
@@ -336,17 +336,17 @@ fn decided(
     Ok(ask::about_files(manner, result, resume::found(opened, result.task)?.as_ref()))
 }
 
-/// The same with the repository's settings file trusted, where it has to be and the person says so.
+/// The same after the user trusted the repository's settings file, if that is necessary.
 fn trusted(args: &Args, manner: Manner, opened: Opened) -> Result<Opened, commands::Error> {
     if !opened.settings.waits_for_trust() || !may_ask(args, manner) {
         return Ok(opened);
     }
-    let project = trust::look(&opened.environment, &args.flags(), &here(args))?;
+    let project = trust::read_project(&opened.environment, &args.flags(), &here(args))?;
     if !ask::trust(manner, &project.report()) {
         return Ok(opened);
     }
     project.trust()?;
-    // what changed since it was shown is not trusted
+    // reads the file again: a change since it was shown is not trusted
     open(args)
 }
 
@@ -358,7 +358,7 @@ fn open(args: &Args) -> Result<Opened, commands::Error> {
     Opened::new(Environment::from_process(), &args.flags(), &here(args))
 }
 
-/// For commands on tasks that were begun before.
+/// For commands on existing tasks.
 fn open_begun(args: &Args) -> Result<Opened, commands::Error> {
     Opened::for_begun_tasks(Environment::from_process(), &args.flags(), &here(args))
 }

@@ -1,8 +1,8 @@
-//! SIGINT, SIGTERM and SIGHUP: the first asks the work to stop, the second stops the process at once. A commit of the
-//! person's is ended instead, and told of.
+//! SIGINT, SIGTERM and SIGHUP: the first one asks the work to stop, the second one stops the process at once. While git
+//! commits as the user, the first one ends that git instead, and the command reports it.
 //!
-//! Whoever pressed Ctrl-C at a terminal means the loop of the shell around nisse too, and a shell ends that only where its
-//! program died of the signal: so it does, after everything else is done.
+//! Ctrl-C at a terminal is also meant for a shell loop around nisse, which ends only if its program dies of the signal. So
+//! nisse does, after everything else is done.
 
 use std::{
     sync::{
@@ -26,28 +26,27 @@ use crate::{adapters::host::RunningCommands, agent::outside::Stopper, commands, 
 
 /// How long the work may take to stop by itself; the process is gone within 5 s.
 const GRACE: Duration = Duration::from_millis(3900);
-/// How long the last words may take: whoever reads may have stopped reading.
+/// How long the last output may take: its reader may have stopped reading.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 /// Exit status of a stop.
 const STOPPED: u8 = 7;
 
-/// The person pressed Ctrl-C.
+/// Whether the user pressed Ctrl-C.
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
-/// The exit status of a command that came to `status`; of one that Ctrl-C stopped there is none, since the process dies of
-/// the signal, which a shell shows as 130.
+/// Returns the exit status of a command, or dies of the signal if Ctrl-C stopped it, which a shell shows as 130.
 pub(super) fn status(status: u8) -> u8 {
     if status == STOPPED && INTERRUPTED.load(Ordering::Relaxed) && render::on_terminal() {
-        // where it cannot die so, the status says it
+        // if that does not end the process, the status does
         let _ = signal_hook::low_level::emulate_default_handler(signal_hook::consts::SIGINT);
     }
     status
 }
 
-/// Who listens. They do so until the next: a question may be asked in between.
+/// The current listener; replaced by the next one.
 static LISTENING: Mutex<Option<AbortHandle>> = Mutex::new(None);
 
-/// Listens from now on. `way_on` is what is said of a task that is left in the middle.
+/// Listens from now on. `way_on` says how to continue a task that had to stop at once.
 pub(super) fn listen(
     stopper: Stopper,
     running: RunningCommands,
@@ -60,8 +59,8 @@ pub(super) fn listen(
         heard.any().await;
         stopper.stop();
         let told = progress.clone();
-        // on a thread of its own: a reader that has stopped reading must not keep the second signal from being heard
-        std::thread::spawn(move || told.note("stopping; once more to stop at once"));
+        // on its own thread: a reader that has stopped reading must not delay the second signal
+        std::thread::spawn(move || told.note("stopping; press Ctrl-C again to stop at once"));
         tokio::select! {
             () = heard.any() => {}
             () = tokio::time::sleep(GRACE) => {}
@@ -72,8 +71,7 @@ pub(super) fn listen(
     Ok(())
 }
 
-/// Listens from now on for a person who does not want to wait for the packing after a task: it is ended, and the process
-/// with the status that the task has come to.
+/// Listens from now on to end the packing after a task; the process then ends with the task's exit status.
 pub(super) fn listen_while_tidying(git: EndableGit) -> Result<(), commands::Error> {
     let mut heard = Heard::new()?;
     let listening = tokio::spawn(async move {
@@ -87,7 +85,7 @@ pub(super) fn listen_while_tidying(git: EndableGit) -> Result<(), commands::Erro
     Ok(())
 }
 
-/// One listens at a time: whatever was worked on before has ended.
+/// Replaces the listener: the work before has ended.
 fn replace(listening: AbortHandle) {
     let earlier = LISTENING.lock().unwrap_or_else(PoisonError::into_inner).replace(listening);
     if let Some(earlier) = earlier {
@@ -95,21 +93,21 @@ fn replace(listening: AbortHandle) {
     }
 }
 
-/// Listens from now on for a command that may make a commit of the person's: that git is ended, with its hooks, and the
-/// command tells what came of it. Where none runs, the process ends at once, as it may at any time.
+/// Listens from now on during a command that may commit as the user. A signal ends that git and its hooks, and the command
+/// reports the result. If no such git runs, the process ends at once, which is always safe.
 pub(super) fn listen_for_commits(manner: Manner, git: EndableGit) -> Result<(), commands::Error> {
     let mut heard = Heard::new()?;
     tokio::spawn(async move {
         loop {
             heard.any().await;
             if !git.end() {
-                let (message, hint) = ("stopped at once", "run it again to go on");
+                let (message, hint) = ("stopped at once", "run it again to continue");
                 if manner.json {
                     let object = ErrorObject::new("stopped", STOPPED, None, message.to_owned(), Some(hint.to_owned()));
                     render::last_data(&json!(object).to_string());
                 }
                 render::say(manner, &format!("{message}; {hint}"));
-                #[expect(clippy::exit, reason = "the person does not want to wait; the log is whole all the same")]
+                #[expect(clippy::exit, reason = "the user does not want to wait; the log is complete at any time")]
                 std::process::exit(i32::from(status(STOPPED)));
             }
         }
@@ -143,14 +141,14 @@ impl Heard {
     }
 }
 
-/// Ends the process in the middle of the work: the log is whole all the same.
+/// Ends the process in the middle of the work; the log is complete at any time.
 async fn leave(manner: Manner, progress: Progress, way_on: fn(TaskId) -> String, running: RunningCommands) {
     let words = tokio::task::spawn_blocking(move || {
         progress.finish();
         let task = progress.task();
         let hint = task.map(way_on);
         if manner.json {
-            let message = "stopped before the work could end by itself".to_owned();
+            let message = "stopped at once, before the work could finish".to_owned();
             let object = ErrorObject::new("stopped", STOPPED, task, message, hint.clone());
             render::last_data(&json!(object).to_string());
         }
@@ -158,8 +156,8 @@ async fn leave(manner: Manner, progress: Progress, way_on: fn(TaskId) -> String,
     });
     let commands = tokio::task::spawn_blocking(move || running.kill());
     let _ = tokio::time::timeout(LAST_WORDS, words).await;
-    // this waits for nobody, and on a busy machine the look for the processes takes its time: none is left behind
+    // without a time limit: on a busy machine it takes long to find the processes, and none may be left behind
     let _ = commands.await;
-    #[expect(clippy::exit, reason = "the person does not want to wait, or the work does not stop")]
+    #[expect(clippy::exit, reason = "the user does not want to wait, or the work does not stop")]
     std::process::exit(i32::from(status(STOPPED)));
 }

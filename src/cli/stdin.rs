@@ -1,4 +1,4 @@
-//! A brief that has to be waited for, on standard input or in a pipe: whoever waits unawares is told so.
+//! Reads the brief from standard input or a pipe, and says so if it does not come.
 
 use std::{
     io::{self, Read},
@@ -11,21 +11,21 @@ use std::{
 use super::render::{self, Manner};
 use crate::commands::brief::{self, Error, Origin};
 
-/// How long nothing may come before it is told that something is waited for.
+/// How long to wait before saying so.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// Reads the brief from where it is.
+/// Reads the brief.
 pub(super) fn brief(manner: Manner, origin: &Origin) -> Result<String, Error> {
     let from = match origin {
         Origin::Argument(_) | Origin::Nothing => return brief::read(origin, io::empty()),
-        Origin::Stdin | Origin::ArgumentAndStdin(_) => "on stdin, to its end (Ctrl-D at a terminal)".to_owned(),
-        Origin::File(path) => format!("in {}, to its end", shown(path)),
+        Origin::Stdin | Origin::ArgumentAndStdin(_) => "on stdin (end it with Ctrl-D at a terminal)".to_owned(),
+        Origin::File(path) => format!("in {}", printable(path)),
     };
     let waiting = (!manner.quiet).then(|| wait(manner, format!("waiting for the brief {from}")));
     brief::read(origin, Awaited { from: io::stdin(), waiting })
 }
 
-/// Tells it once what is returned has lived for longer than patience has.
+/// Prints `words` unless the returned sender is dropped before `PATIENCE` is over.
 fn wait(manner: Manner, words: String) -> Sender<()> {
     let (waiting, come) = mpsc::channel();
     thread::spawn(move || {
@@ -36,11 +36,11 @@ fn wait(manner: Manner, words: String) -> Sender<()> {
     waiting
 }
 
-fn shown(path: &Path) -> String {
+fn printable(path: &Path) -> String {
     path.display().to_string().chars().filter(|c| !c.is_control()).collect()
 }
 
-/// A reader that ends the waiting with the first that comes.
+/// A reader that ends the waiting with its first byte.
 struct Awaited<R> {
     from: R,
     waiting: Option<Sender<()>>,

@@ -7,10 +7,10 @@ use super::{Error, open::Opened, owned::owned};
 use crate::{
     agent::{
         self,
-        intents::apply::{Brought, PutBack, Report, Seen, There},
+        intents::apply::{Brought, Present, PutBack, Report, Seen},
     },
     domain::{
-        apply::Standing,
+        apply::ApplyState,
         id::TaskId,
         intent::Manner,
         outcome::{End, Outcome},
@@ -24,7 +24,7 @@ use crate::{
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Wish {
     /// Bring it, in this manner.
-    Bring(Manner),
+    Apply(Manner),
     /// Take back what was brought.
     PutBack,
 }
@@ -83,28 +83,28 @@ pub fn apply(opened: &Opened, id: TaskId, wish: Wish) -> Result<Applied, Error> 
     }
     let plainly = |error| plain(id, error);
     // what is there already needs no owner, and no line in the log
-    if let (Wish::Bring(manner), Some(head)) = (wish, &task.head)
-        && (task.standing() != Standing::Apart || checkout.head_contains(head)?)
+    if let (Wish::Apply(manner), Some(head)) = (wish, &task.head)
+        && (task.apply_state() != ApplyState::NotApplied || checkout.head_contains(head)?)
         && let Some(there) =
             agent::intents::apply::already(&task, &checkout, manner, opened.clock().civil_ms()).map_err(plainly)?
     {
         let notices = there.notices.clone();
         let report = Report { brought: Brought::Already(there), incomplete: false, left: Vec::new(), notices };
-        return told(&task, &checkout, report);
+        return summary(&task, &checkout, report);
     }
     let mut journal = Journal::resume(log, opened.clock(), id, "apply", Vec::new())?;
     journal.hold_checkout(checkout.git_dir())?;
     let checkout = owned(checkout, &mut journal)?;
     match wish {
-        Wish::Bring(manner) => {
+        Wish::Apply(manner) => {
             let report = agent::intents::apply::apply(&mut journal, &checkout, manner).map_err(plainly)?;
-            told(journal.task(), &checkout, report)
+            summary(journal.task(), &checkout, report)
         }
         Wish::PutBack => match agent::intents::apply::put_back(&mut journal, &checkout).map_err(plainly)? {
             PutBack::Nothing(why) => Err(Error::NothingToPutBack { task: id, why: why.to_owned(), left: Vec::new() }),
             PutBack::Left(left) => {
                 let why = format!(
-                    "it was taken back before, and left these, which are neither as they were nor as the task has them: {}",
+                    "an earlier --abort left these files, which differ both from before and from the task: {}",
                     left.join(", ")
                 );
                 Err(Error::NothingToPutBack { task: id, why, left })
@@ -114,33 +114,33 @@ pub fn apply(opened: &Opened, id: TaskId, wish: Wish) -> Result<Applied, Error> 
                 let mut notices = carried.notices;
                 if !earlier.is_empty() {
                     notices.push(format!(
-                        "an earlier `nisse apply` brought these, and they are still here: {}; as they were before it they are \
-                         kept below refs/nisse/found/{id}",
+                        "files of an earlier `nisse apply` are still here: {}; their content before it is kept below \
+                         refs/nisse/found/{id}",
                         earlier.join(", ")
                     ));
                 }
                 let report = Report { brought: Brought::Files, incomplete: false, left: Vec::new(), notices };
-                let told = told(journal.task(), &checkout, report)?;
-                Ok(Applied { how: "put_back", files: carried.moved, left: carried.left, committed, exit, ..told })
+                let applied = summary(journal.task(), &checkout, report)?;
+                Ok(Applied { how: "put_back", files: carried.moved, left: carried.left, committed, exit, ..applied })
             }
         },
     }
 }
 
-fn told(task: &Task, checkout: &Checkout, report: Report) -> Result<Applied, Error> {
+fn summary(task: &Task, checkout: &Checkout, report: Report) -> Result<Applied, Error> {
     let files = match (&task.ready, &task.head) {
         (Some(ready), Some(head)) => checkout.diff(&ready.snapshot, head)?.files,
         (Some(_) | None, Some(_) | None) => Vec::new(),
     };
     let here = checkout.base()?;
     let before = repo::before_apply_ref(task.id);
-    let (how, commits, there) = match report.brought {
+    let (how, commits, present) = match report.brought {
         Brought::Files => ("files", 0, None),
         Brought::FastForward => ("fast_forward", 0, None),
         Brought::Commits(commits) => ("commits", commits, None),
-        Brought::Already(there) => ("already", 0, Some(there)),
+        Brought::Already(present) => ("already", 0, Some(present)),
     };
-    let seen = there.as_ref().map(|There { seen, .. }| match seen {
+    let seen = present.as_ref().map(|Present { seen, .. }| match seen {
         Seen::Head => "head",
         Seen::Committed => "committed",
         Seen::Uncommitted => "uncommitted",
@@ -157,7 +157,7 @@ fn told(task: &Task, checkout: &Checkout, report: Report) -> Result<Applied, Err
         commits,
         files: files.into_iter().map(|file| file.path).collect(),
         seen,
-        left: there.map_or(report.left, |there| there.changed),
+        left: present.map_or(report.left, |present| present.changed),
         committed: Vec::new(),
         notices: [report.notices, locks_in_the_way(checkout)].concat(),
         before: checkout.has_ref(&before)?.then_some(before),
@@ -168,7 +168,7 @@ fn told(task: &Task, checkout: &Checkout, report: Report) -> Result<Applied, Err
 fn locks_in_the_way(checkout: &Checkout) -> Vec<String> {
     let told = |lock: repo::ForeignLock| {
         let (path, age) = (lock.path.display(), lock.age_s);
-        format!("{path} is there, {age} s old, and git waits for it; if no git runs here, remove the file")
+        format!("{path} is there, {age} s old, and blocks git; if no git is running here, remove it")
     };
     checkout.foreign_locks().into_iter().map(told).collect()
 }

@@ -31,8 +31,8 @@ impl fmt::Display for BadRole {
                     PinError::Unknown { alias, instead } => {
                         write!(f, "the proxy offers no model {alias:?} to this key; {instead}")
                     }
-                    PinError::NoWindow { alias } => write!(f, "nobody says how large the window of {alias:?} is"),
-                    PinError::NoProvider { alias } => write!(f, "nobody says which provider {alias:?} has"),
+                    PinError::NoWindow { alias } => write!(f, "the context window of {alias:?} is unknown"),
+                    PinError::NoProvider { alias } => write!(f, "the provider of {alias:?} is unknown"),
                 }
             }
         }

@@ -39,7 +39,7 @@ pub enum Error {
         source: io::Error,
     },
     /// Nobody gave one.
-    #[error("no brief is given")]
+    #[error("there is no brief")]
     Missing,
     /// There is nothing in it.
     #[error("the brief from {0} is empty")]

@@ -60,7 +60,7 @@ pub async fn delegate(opened: &Opened, delegation: &Delegation, mut watch: Watch
         Err(error) => Err(proxy::with_offers(&proxy, error).await),
         Ok(mut done) => {
             // no reason not to work
-            done.notices.extend(pruned.err().map(|error| format!("old refs could not be pruned: {error}")));
+            done.notices.extend(pruned.err().map(|error| format!("could not prune old refs: {error}")));
             Ok(done)
         }
     }

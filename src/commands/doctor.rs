@@ -117,18 +117,13 @@ pub async fn doctor(environment: &Environment, flags: &Flags, directory: &Path, 
             checks.insert(0, Check::good("settings", described(&settings, environment)));
             checks.extend(root.as_deref().and_then(|root| unread(root, directory)));
             checks.extend(settings.unknown_variables.iter().map(|name| {
-                let found = format!("{name} is no setting of nisse's, and is not looked at");
-                Check::new(
-                    "settings",
-                    Verdict::Warning,
-                    found,
-                    "see `nisse help` for the names, if it was meant as one",
-                )
+                let found = format!("{name} is not a setting of nisse; it is ignored");
+                Check::new("settings", Verdict::Warning, found, "if you meant a setting, see the names in `nisse help`")
             }));
-            storage::look(&settings.state_dir.value, &mut checks);
-            leftovers = remains::look(&settings, environment, flags, directory, fix, &mut checks).await;
+            storage::check_state_directory(&settings.state_dir.value, &mut checks);
+            leftovers = remains::check_remains(&settings, environment, flags, directory, fix, &mut checks).await;
             connect(&settings, environment, root.as_deref(), &mut checks).await;
-            settings.shown().into_iter().map(Setting::from).collect()
+            settings.entries().into_iter().map(Setting::from).collect()
         }
         Err(error) => {
             checks.splice(0..0, wrong_settings(error));
@@ -150,8 +145,8 @@ fn unread(root: &Path, directory: &Path) -> Option<Check> {
     let below = directory.canonicalize().ok()?;
     let between = below.ancestors().take_while(|path| *path != root && path.starts_with(root));
     let file = between.map(|path| path.join("nisse.toml")).find(|file| file.symlink_metadata().is_ok())?;
-    let found = format!("{} is not read: only the one at the repository's root is", file.display());
-    let advice = format!("move what it sets to {}", root.join("nisse.toml").display());
+    let found = format!("{} is ignored; nisse reads only the one at the repository's root", file.display());
+    let advice = format!("move its settings to {}", root.join("nisse.toml").display());
     Some(Check::new("settings", Verdict::Warning, found, advice))
 }
 
@@ -160,9 +155,9 @@ fn described(settings: &Settings, environment: &Environment) -> String {
     let own = match &settings.config_file {
         Some(path) if path.exists() => path.display().to_string(),
         Some(path) => format!("{} (not there)", path.display()),
-        None => "no file of your own".to_owned(),
+        None => "no settings file of your own".to_owned(),
     };
-    let shown = settings.shown();
+    let shown = settings.entries();
     let project = shown.iter().find_map(|shown| match &shown.source {
         Source::Project { path, .. } => Some(path.display().to_string()),
         Source::Default | Source::File { .. } | Source::Env(_) | Source::Flag(_) => None,
@@ -207,8 +202,8 @@ fn repository(environment: &Environment, directory: &Path, checks: &mut Vec<Chec
             // that of the index keeps every run from beginning, and is told above
             let others = checkout.foreign_locks().into_iter().filter(|lock| !lock.path.ends_with("index.lock"));
             checks.extend(others.map(|ForeignLock { path, age_s }| {
-                let found = format!("{} is there, {age_s} s old: another git is at work, or died", path.display());
-                Check::new("repository", Verdict::Warning, found, "if no git is at work, remove the file")
+                let found = format!("{} is there, {age_s} s old: another git is running, or died", path.display());
+                Check::new("repository", Verdict::Warning, found, "if no git is running, remove the file")
             }));
             Some(checkout.root().to_owned())
         }
@@ -224,24 +219,24 @@ async fn connect(settings: &Settings, environment: &Environment, root: Option<&P
     if settings.waits_for_trust() {
         let keys: Vec<_> = settings.effects().iter().map(|effect| effect.key).collect();
         let found =
-            format!("what the repository's nisse.toml names is not run, and no task begins: {}", keys.join(", "));
-        let advice = "read it, then run `nisse trust`, or give --trust-project";
+            format!("the repository's nisse.toml is not trusted, so no task can begin; it sets {}", keys.join(", "));
+        let advice = "read it, then run `nisse trust`, or pass --trust-project";
         checks.push(Check::new("checks", Verdict::Warning, found, advice));
     }
     let client = match proxy::connect(settings, environment) {
         Ok(client) => client,
         Err(error) => {
             checks.push(bad("proxy", Verdict::BadConfiguration, &error));
-            return models::look_without_catalog(settings, checks);
+            return models::check_roles_without_catalog(settings, checks);
         }
     };
     if !secrets::can_be_masked(client.token().expose_secret()) {
-        let found = "the token is so short that it cannot be masked in what a model reads and what is logged";
+        let found = "the token is too short to be masked in the log and in what a model reads";
         checks.push(Check::new(
             "proxy",
             Verdict::Warning,
             found,
-            "ask whoever runs the proxy for one of 6 characters or more",
+            "ask whoever runs the proxy for a token of 6 characters or more",
         ));
     }
     match proxy::catalog(&client, settings, proxy::LOOK).await {
@@ -249,9 +244,9 @@ async fn connect(settings: &Settings, environment: &Environment, root: Option<&P
             let address = settings.base_url().unwrap_or_default();
             checks.push(Check::good("proxy", format!("{address}, which accepts the token")));
             for note in &catalog.notes {
-                checks.push(Check::new("proxy", Verdict::Warning, note, "see the proxy's log"));
+                checks.push(Check::new("proxy", Verdict::Warning, note, "read the proxy's log"));
             }
-            models::look(&catalog, settings, root, checks);
+            models::check_roles(&catalog, settings, root, checks);
         }
         Err(error) => {
             let verdict = match &error {
@@ -294,7 +289,7 @@ async fn connect(settings: &Settings, environment: &Environment, root: Option<&P
                 | Error::Bug(_) => Verdict::BadConfiguration,
             };
             checks.push(bad("proxy", verdict, &error));
-            models::look_without_catalog(settings, checks);
+            models::check_roles_without_catalog(settings, checks);
         }
     }
 }

@@ -40,7 +40,7 @@ pub async fn drop_task(opened: &Opened, id: TaskId, mut watch: Watch) -> Result<
     }
     let subscribers = std::mem::take(&mut watch.subscribers);
     let mut journal = Journal::resume(log, opened.clock(), id, "drop", subscribers)?;
-    if journal.task().ended.is_none() && !journal.task().given_up() {
+    if journal.task().ended.is_none() && !journal.task().is_given_up() {
         journal.push(EventKind::GateAnswered { answer: Answer::Drop })?;
         // the decision stands before anything follows from it
         journal.commit()?;
@@ -52,7 +52,7 @@ pub async fn drop_task(opened: &Opened, id: TaskId, mut watch: Watch) -> Result<
             run(opened, &checkout, None, mask, journal, watch).await
         }
         checkout => {
-            let why = "its repository is gone, and its commits with it; the files are as they are";
+            let why = "its repository is gone, and its commits with it; its files are untouched";
             let outcome = agent::gone::give_up(&mut journal, why).map_err(|source| Error::Cut {
                 task: id,
                 source: Box::new(source),

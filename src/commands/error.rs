@@ -1,51 +1,51 @@
-//! What can go wrong in a use case: the errors of everything below, and those of putting it together.
+//! The errors of use cases: those of everything below, and their own.
 //!
-//! `cli::error` maps each variant to a kind, a hint and an exit code; a new one does not compile until it has them.
+//! `cli::error` gives each variant a kind, a hint and an exit code; without them a new variant does not compile.
 
 use std::path::PathBuf;
 
 use super::{bad_role::BadRole, brief, settings};
 use crate::{adapters::litellm, agent, agent::first_request::TooSmall, domain::id::TaskId, log, ports::llm, repo};
 
-/// Why a use case could not be carried out.
+/// Why a use case failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The settings are wrong, or lack something.
+    /// The settings are wrong or incomplete.
     #[error(transparent)]
     Settings(#[from] settings::Error),
     /// There is no brief.
     #[error(transparent)]
     Brief(#[from] brief::Error),
-    /// The proxy cannot be spoken to as the settings say.
+    /// The settings for the proxy are unusable.
     #[error(transparent)]
     Proxy(#[from] litellm::Error),
-    /// The proxy does not say what it offers.
-    #[error("cannot read the model catalog of {address}")]
+    /// The proxy did not send its list of models.
+    #[error("cannot read the list of models from {address}")]
     Catalog {
         /// The proxy.
         address: String,
         /// What it said.
         source: llm::Error,
     },
-    /// Roles without a usable model: all that are needed.
+    /// Every required role that has no usable model.
     #[error("{}", match .0.as_slice() {
         [one] => one.to_string(),
         many => format!("{} roles have no usable model", many.len()),
     })]
     Roles(Vec<BadRole>),
-    /// A cost cap that nothing could be counted against.
+    /// A cost cap, and a model without known prices.
     #[error("a cost cap is set, but the prices of {alias:?} are unknown")]
     Unpriced {
         /// The model.
         alias: String,
     },
-    /// A window that does not hold the first request.
+    /// The first request does not fit the model's window.
     #[error("{}", too_small(.0))]
     Window(TooSmall),
     /// The repository.
     #[error(transparent)]
     Repo(#[from] repo::Error),
-    /// The repository, where the work of a task was to be brought in or taken back.
+    /// The repository, while a task's work was applied or undone.
     #[error("{source}")]
     Applying {
         /// The task.
@@ -53,41 +53,41 @@ pub enum Error {
         /// Why not.
         source: repo::Error,
     },
-    /// `--branch` names one that cannot be made beside one that is there.
-    #[error("no branch {name:?} can be made: there is a branch {taken:?} already")]
+    /// `--branch` conflicts with an existing branch.
+    #[error("cannot make the branch {name:?}: there is a branch {taken:?}")]
     BranchTaken {
-        /// Which was to be made.
+        /// The requested name.
         name: String,
-        /// Which is there: the same, one above it, one below it.
+        /// The existing branch: the same name, a parent or a child of it.
         taken: String,
     },
-    /// `--branch` names what no branch can be called.
-    #[error("no branch can be called {name:?}")]
+    /// `--branch` is no valid branch name.
+    #[error("{name:?} is not a valid branch name")]
     BranchName {
         /// The name.
         name: String,
     },
-    /// `worktree.dir` lies where worktrees would be in the way.
-    #[error("worktree.dir is {}, which lies in the checkout or in its git directory", dir.display())]
+    /// `worktree.dir` is inside of the checkout.
+    #[error("worktree.dir is {}, inside of the checkout or its git directory", dir.display())]
     WorktreeInside {
         /// The directory.
         dir: PathBuf,
     },
     /// A task in place starts from the checkout as it is.
-    #[error("--base names another start than the checkout, and a task in place starts from the checkout as it is")]
+    #[error("--base does not work with --isolation in-place: a task in place starts from the checkout as it is")]
     BaseInPlace,
     /// The log.
     #[error(transparent)]
     Log(#[from] log::Error),
-    /// The log could be neither found nor made.
-    #[error("the log in {} could not be made", .path.display())]
+    /// The log could not be created.
+    #[error("cannot create the log in {}", .path.display())]
     NoLog {
         /// The state directory.
         path: PathBuf,
     },
-    /// A task has a worktree, and the log knows nothing of it.
+    /// A task has a worktree but is not in the log.
     #[error(
-        "the log in {} does not know task {task:#}, whose worktree stands: a part of the log is gone, as its write-ahead log",
+        "the log in {} does not have task {task:#}, but its worktree exists: a part of the log is lost, perhaps its write-ahead log",
         .path.display()
     )]
     Forgotten {
@@ -98,140 +98,140 @@ pub enum Error {
         /// The state directory.
         path: PathBuf,
     },
-    /// The loop had to leave a task as it is.
-    #[error("task {task:#} had to be left: {source}{}", .offered.as_ref().map(|offered| format!("; this key may use {offered}")).unwrap_or_default())]
+    /// The loop stopped at an error and left the task as it was.
+    #[error("task {task:#} was interrupted: {source}{}", .offered.as_ref().map(|offered| format!("; this key may use {offered}")).unwrap_or_default())]
     Cut {
         /// The task; nothing of it is lost.
         task: TaskId,
         /// Why.
         source: Box<agent::Error>,
-        /// What the key may use, where the proxy refused a model.
+        /// What the key may use instead, if the proxy refused a model.
         offered: Option<String>,
     },
-    /// No worktree could be made, and none will be: the task has ended before anything of it was begun.
-    #[error("{source}; task {task:#} has ended, and nothing of it was begun")]
+    /// The worktree cannot be made, now or later: the task ended before it began.
+    #[error("{source}; task {task:#} ended before it began")]
     Unmade {
         /// The task.
         task: TaskId,
         /// Why.
         source: Box<agent::Error>,
     },
-    /// The checkout was there a moment ago.
-    #[error("{} changed while nisse looked at it", .path.display())]
+    /// The checkout disappeared while nisse read it.
+    #[error("{} changed while nisse read it", .path.display())]
     Moved {
-        /// Where it was.
+        /// Its path.
         path: PathBuf,
     },
-    /// A path that the log cannot keep.
+    /// A path that the log cannot store.
     #[error("the path {} is not UTF-8 text", .path.display())]
     PathNotText {
-        /// Which.
+        /// The path.
         path: PathBuf,
     },
     /// A file of nisse's own.
     #[error("cannot write {}: {source}", .path.display())]
     Write {
-        /// Which.
+        /// The file.
         path: PathBuf,
         /// What the system said.
         source: std::io::Error,
     },
-    /// A settings file that was to be written.
+    /// A settings file could not be written.
     #[error("cannot write {}", .path.display())]
     Unwritten {
-        /// Which.
+        /// The file.
         path: PathBuf,
         /// What the system said.
         source: std::io::Error,
     },
-    /// A repository without settings of its own.
+    /// The repository has no settings file.
     #[error("there is no nisse.toml at the root of the repository, {}", .root.display())]
     NoProject {
-        /// The top of the repository.
+        /// The root of the repository.
         root: PathBuf,
     },
-    /// Several tasks are pending and nobody can be asked which.
-    #[error("several tasks of this checkout are pending: {}", .0.iter().map(TaskId::short).collect::<Vec<_>>().join(", "))]
+    /// Several tasks are pending, and there is no terminal to ask which one.
+    #[error("this checkout has several pending tasks: {}", .0.iter().map(TaskId::short).collect::<Vec<_>>().join(", "))]
     Several(Vec<TaskId>),
-    /// The task has ended, and not by being given up.
-    #[error("task {task:#} has ended ({outcome}): there is nothing to give up")]
+    /// The task has ended otherwise than by being given up.
+    #[error("task {task:#} has already ended ({outcome}); there is nothing to give up")]
     Over {
-        /// Which.
+        /// The task.
         task: TaskId,
         /// How it ended.
         outcome: &'static str,
     },
-    /// Something that a task keeps and shows as it is holds a secret.
-    #[error("{what} holds a secret, or what looks like one; it would be stored and sent to the model")]
+    /// A text that the log stores unmasked holds a secret.
+    #[error("{what} contains a secret, or what looks like one; nisse would store it and send it to the model")]
     HoldsSecret {
-        /// What does.
+        /// The text.
         what: &'static str,
     },
     /// A task that has no commits yet.
-    #[error("task {task:#} has not begun to work: there is no diff")]
+    #[error("task {task:#} has not begun to work; there is no diff")]
     NoDiff {
-        /// Which.
+        /// The task.
         task: TaskId,
     },
-    /// A task of another checkout than the one that the command stands in.
-    #[error("task {task:#} was begun in {checkout}, and this is {}: nothing was done there or here", here.display())]
+    /// The task belongs to another checkout.
+    #[error("task {task:#} belongs to {checkout}, and this is {}; nothing was changed", here.display())]
     OtherCheckout {
-        /// Which.
+        /// The task.
         task: TaskId,
-        /// Where it was begun.
+        /// The checkout that it belongs to.
         checkout: String,
-        /// Where the command stands.
+        /// The checkout of the command.
         here: PathBuf,
         /// The command.
         command: &'static str,
     },
-    /// The repository that a task was begun in is gone.
-    #[error("there is no repository in {checkout} any more: the branch and the commits of task {task:#} went with it")]
+    /// The task's repository is gone.
+    #[error("the repository in {checkout} is gone, with the branch and the commits of task {task:#}")]
     RepositoryGone {
-        /// Which.
+        /// The task.
         task: TaskId,
-        /// Where it was begun.
+        /// The checkout that it belongs to.
         checkout: String,
     },
-    /// Only what was handed back can be applied.
-    #[error("task {task:#} was not handed back ({outcome}), so there is nothing to apply")]
+    /// Only work that was handed back can be applied.
+    #[error("task {task:#} was not handed back ({outcome}); there is nothing to apply")]
     NotHandedBack {
-        /// Which.
+        /// The task.
         task: TaskId,
-        /// How it ended, or stands.
+        /// How it ended, or its state.
         outcome: &'static str,
     },
-    /// Nothing of the task is in the checkout that could be taken back.
-    #[error("nothing was taken back of task {task:#}: {why}")]
+    /// The task is not applied in the checkout.
+    #[error("there is nothing to undo of task {task:#}: {why}")]
     NothingToPutBack {
-        /// Which.
+        /// The task.
         task: TaskId,
-        /// What was seen.
+        /// Why.
         why: String,
-        /// Paths that were left when it was taken back before.
+        /// Paths that an earlier `--abort` left.
         left: Vec<String>,
     },
-    /// An answer for a task that asks nothing.
-    #[error("task {task:#} does not wait for a decision about its files")]
+    /// An answer for a task that asked nothing.
+    #[error("task {task:#} has no question about its files")]
     NoQuestion {
-        /// Which.
+        /// The task.
         task: TaskId,
     },
-    /// An answer is about what the person was asked about, not about what came since.
-    #[error("changed since you were asked, and left as it is: {}", .paths.join(", "))]
+    /// The files changed after the user was asked about them.
+    #[error("these files changed after nisse asked you; nothing was done to them: {}", .paths.join(", "))]
     ChangedSinceAsked {
         /// The task.
         task: TaskId,
         /// Which files.
         paths: Vec<String>,
     },
-    /// The system lets us hear no signals.
+    /// Signal handlers could not be installed.
     #[error("cannot listen for signals: {source}")]
     Signals {
         /// What it said.
         source: std::io::Error,
     },
-    /// The system gives no thread to work on.
+    /// No thread could be started.
     #[error("cannot start a thread to work on the task: {source}")]
     NoThread {
         /// What it said.
@@ -243,16 +243,16 @@ pub enum Error {
         /// What the system said.
         source: std::io::Error,
     },
-    /// Something that cannot be: a bug of ours.
+    /// A bug in nisse.
     #[error("{0}")]
     Bug(&'static str),
 }
 
-/// A window that does not hold the first request, in a sentence.
+/// Why the first request does not fit, in a sentence.
 fn too_small(found: &TooSmall) -> String {
     let TooSmall { alias, window, max_output, tokens, budget, .. } = found;
     format!(
-        "the window of {alias:?} is too small for the first request: that has about {tokens} tokens, and of {window} \
-         {budget} are left for input, {max_output} kept for output"
+        "the first request of about {tokens} tokens does not fit the window of {alias:?}: of its {window} tokens, {max_output} \
+         are reserved for output and {budget} are left for input"
     )
 }

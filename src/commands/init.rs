@@ -73,14 +73,14 @@ pub struct File {
 ///
 /// # Errors
 /// The environment holds a setting that is wrong, or there is no such directory.
-pub async fn look(environment: &Environment, flags: &Flags, directory: &Path) -> Result<Found, Error> {
+pub async fn gather(environment: &Environment, flags: &Flags, directory: &Path) -> Result<Found, Error> {
     let settings = Settings::load_without_own_file(environment, flags)?;
     let mut found = Found { own: settings.config_file.clone(), ..Found::default() };
     match Checkout::open(directory, &for_git(environment)) {
         Ok(checkout) => found.project = Some(checkout.root().join("nisse.toml")),
         // who named it by mistake is not served by half of what they wanted
         Err(error @ repo::Error::NoDirectory { .. }) => return Err(error.into()),
-        Err(error) => found.notes.push(format!("no nisse.toml is written: {error}")),
+        Err(error) => found.notes.push(format!("did not write nisse.toml: {error}")),
     }
     match &found.own {
         Some(own) if own.is_dir() => {
@@ -91,7 +91,7 @@ pub async fn look(environment: &Environment, flags: &Flags, directory: &Path) ->
         None => {
             found
                 .notes
-                .push("no file of your own is written: this system has no place for it; name one with --config".into());
+                .push("did not write your own settings file: this system has no directory for it; name the file with --config".into());
             return Ok(found);
         }
     }
@@ -100,7 +100,7 @@ pub async fn look(environment: &Environment, flags: &Flags, directory: &Path) ->
         Ok(report) => found.take(report, &settings),
         Err(error) => {
             let why = super::advice(&error).map_or_else(String::new, |advice| format!(" ({advice})"));
-            found.notes.push(format!("no model is filled in: {error}{why}"));
+            found.notes.push(format!("did not fill in a model: {error}{why}"));
             found.model = settings.roles.get(&RoleName::Delegate).map(|alias| alias.value.clone());
         }
     }
@@ -135,7 +135,7 @@ pub fn write(found: Found) -> Result<Report, Error> {
     file(&found.project, PROJECT, 0o666)?;
     let mut notes = found.notes;
     if wrote_own && found.model.is_none() && !found.offered.is_empty() {
-        notes.push("the proxy offers several models: name the one for roles.delegate in your file".to_owned());
+        notes.push("the proxy offers several models; set roles.delegate in your file to one of them".to_owned());
     }
     Ok(Report { v: 1, r#type: "init", files, model: found.model.filter(|_| wrote_own), notes })
 }
@@ -198,7 +198,7 @@ fn tell_offers(text: &mut String, offered: &[Row]) {
     if offered.is_empty() {
         return;
     }
-    text.push_str("# When this file was written, the proxy offered to your key:\n");
+    text.push_str("# When nisse wrote this file, the proxy offered your key:\n");
     for row in offered {
         // an alias is somebody else's word: quoted, it ends no comment
         let window =

@@ -15,7 +15,7 @@ use serde::Serialize;
 use super::{Error, open::began_in, owned::names, settings::KeepTurns};
 use crate::{
     agent::workplace::spec,
-    domain::{apply::Standing, event::EventKind, id::TaskId, outcome::End, task::Task},
+    domain::{apply::ApplyState, event::EventKind, id::TaskId, outcome::End, task::Task},
     log::{Log, crash},
     repo::{Checkout, TaskBranch, TaskRef, WorktreeSpec},
 };
@@ -123,7 +123,7 @@ fn owner(log: &Log, id: TaskId) -> Owner {
 }
 
 /// Looks at what tasks have left in this checkout and beside the log. Changes nothing.
-pub fn look(log: &Log, checkout: &Checkout, keep: KeepTurns, now_ms: u64) -> Result<Vec<Leftover>, Error> {
+pub fn find_leftovers(log: &Log, checkout: &Checkout, keep: KeepTurns, now_ms: u64) -> Result<Vec<Leftover>, Error> {
     let mut known = Known::of(log, checkout)?;
     let mut found = owed(log, checkout)?;
     for worktree in checkout.task_worktrees()? {
@@ -150,7 +150,7 @@ pub fn look(log: &Log, checkout: &Checkout, keep: KeepTurns, now_ms: u64) -> Res
         };
         found.extend(match known.owner(id) {
             Owner::InUse | Owner::Unreadable => None,
-            Owner::Foreign => Some(lock(State::Foreign, "this log does not hold its task", Removal::Never)),
+            Owner::Foreign => Some(lock(State::Foreign, "its task is not in this log", Removal::Never)),
             Owner::Settled(..) => Some(lock(State::Dead, "its task has ended", Removal::Lock(id))),
         });
     }
@@ -159,6 +159,7 @@ pub fn look(log: &Log, checkout: &Checkout, keep: KeepTurns, now_ms: u64) -> Res
 
 /// Takes the dead ones away, and says which are gone. What a task owes is seen to by going on with it: see
 /// [`owing`].
+#[must_use]
 pub fn fix(log: &Log, checkout: &Checkout, found: Vec<Leftover>) -> Vec<Leftover> {
     let remove = |mut one: Leftover| {
         let done = match &one.remove {
@@ -218,7 +219,7 @@ pub fn carried_out(log: &Log, before: Vec<Leftover>, mut left: Vec<Leftover>) ->
                 if let EventKind::Recovered { cause, .. } = &event.kind { Some(cause.as_str()) } else { None }
             });
             one.state = State::Kept;
-            one.why = format!("its end could not be carried out: {}", why.unwrap_or("the log does not say why"));
+            one.why = format!("its cleanup failed: {}", why.unwrap_or("the log does not say why"));
             one.remove = Removal::Never;
         }
     }
@@ -289,12 +290,12 @@ fn owed(log: &Log, checkout: &Checkout) -> Result<Vec<Leftover>, Error> {
             continue;
         }
         // what comes into the person's checkout is theirs to say
-        let applying = matches!(task.standing(), Standing::Begun(_) | Standing::PuttingBack(_));
+        let applying = matches!(task.apply_state(), ApplyState::Applying(_) | ApplyState::PuttingBack(_));
         let (state, why, remove) = if applying {
-            let why = format!("nisse apply {id:#} was cut off; run again it goes on, with --abort it goes back");
+            let why = format!("nisse apply {id:#} was interrupted; run it again to finish, or with --abort to undo it");
             (State::Kept, why, Removal::Never)
         } else {
-            (State::Dead, "its end is not carried out yet".to_owned(), Removal::Owed(id))
+            (State::Dead, "its cleanup is pending".to_owned(), Removal::Owed(id))
         };
         found.push(Leftover {
             kind: "task",
@@ -313,13 +314,13 @@ fn judge_kept(known: &mut Known<'_>, checkout: &Checkout, id: TaskId) -> Option<
     let name = known.log.kept_dir(id).display().to_string();
     let (state, why, remove) = match known.owner(id) {
         Owner::InUse => return None,
-        Owner::Foreign => (State::Foreign, "this log does not hold its task".to_owned(), Removal::Never),
+        Owner::Foreign => (State::Foreign, "its task is not in this log".to_owned(), Removal::Never),
         Owner::Unreadable => (State::Kept, "its task cannot be read".to_owned(), Removal::Never),
         // it is told where the task worked
         Owner::Settled(task, _) if !began_in(checkout, &task.started).unwrap_or(true) => return None,
         Owner::Settled(task, _) => {
             let paths: Vec<_> = task.kept_aside.iter().flat_map(|(_, paths)| paths.iter().cloned()).collect();
-            let why = format!("its task made it, and no commit can hold it: {}", paths.join(", "));
+            let why = format!("its task created it, and no commit can hold it: {}", paths.join(", "));
             (State::Dead, why, Removal::Kept(id))
         }
     };
@@ -355,7 +356,7 @@ fn judge_worktree(
     };
     let task = match known.owner(id) {
         Owner::Foreign => {
-            return leftover(State::Foreign, "this log does not hold its task".to_owned(), Removal::Never);
+            return leftover(State::Foreign, "its task is not in this log".to_owned(), Removal::Never);
         }
         Owner::Unreadable => {
             return leftover(State::Kept, "its task cannot be read".to_owned(), Removal::Never);
@@ -364,7 +365,7 @@ fn judge_worktree(
         Owner::Settled(task, _) => task,
     };
     let Some(head) = &task.head else {
-        return leftover(State::Kept, "its task never stood".to_owned(), Removal::Never);
+        return leftover(State::Kept, "its task never began".to_owned(), Removal::Never);
     };
     let spec = spec(task, head);
     match TaskBranch::worth_keeping(checkout, &spec, head) {
@@ -382,7 +383,7 @@ fn judge_in_place(known: &mut Known<'_>, checkout: &Checkout) -> Result<Option<L
         let name = "the mark of a task in place".to_owned();
         Ok(Some(Leftover { kind: "lock", name, task: id, state, why: why.to_owned(), remove }))
     };
-    let foreign = || leftover(State::Foreign, "this log does not hold its task", Removal::Never);
+    let foreign = || leftover(State::Foreign, "its task is not in this log", Removal::Never);
     let Some(id) = id else { return foreign() };
     match known.owner(id) {
         Owner::Foreign => foreign(),
@@ -407,7 +408,7 @@ fn judge_ref(
     let name = branch.clone().unwrap_or_else(|| found.name.clone());
     let leftover =
         |state, why: String, remove| Ok(Some(Leftover { kind, name: name.clone(), task: id, state, why, remove }));
-    let foreign = || leftover(State::Foreign, "this log does not hold its task".to_owned(), Removal::Never);
+    let foreign = || leftover(State::Foreign, "its task is not in this log".to_owned(), Removal::Never);
     let Some(id) = id else { return foreign() };
     let (task, last_ms) = match known.owner(id) {
         Owner::Foreign => return foreign(),

@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::{Error, open::Opened};
 use crate::{
     domain::{
-        apply::Standing,
+        apply::ApplyState,
         event::Event,
         id::{CommitId, TaskId},
         task::Task,
@@ -84,7 +84,7 @@ pub fn list(opened: &Opened, most: Option<usize>) -> Result<Listing, Error> {
             Err(error) => Err(error),
         };
         match task {
-            Ok(task) => listing.tasks.push(listed(&task, log.is_held(id))),
+            Ok(task) => listing.tasks.push(summary(&task, log.is_held(id))),
             Err(error) if error.concerns_one_task() => listing.unreadable.push(error.into()),
             Err(error) => return Err(error.into()),
         }
@@ -184,11 +184,11 @@ fn existing(opened: &Opened, id: TaskId) -> Result<Log, Error> {
     Ok(Log::open(opened.state_dir(), Access::Read)?.ok_or_else(missing)?)
 }
 
-fn listed(task: &Task, running: bool) -> Listed {
-    let applied = match task.standing() {
-        Standing::Apart | Standing::Begun(_) | Standing::PuttingBack(_) => None,
-        Standing::Applied { advanced: true, .. } | Standing::Committed { .. } => Some(Applied::Commits),
-        Standing::Applied { advanced: false, .. } | Standing::Uncommitted { .. } => Some(Applied::Files),
+fn summary(task: &Task, running: bool) -> Listed {
+    let applied = match task.apply_state() {
+        ApplyState::NotApplied | ApplyState::Applying(_) | ApplyState::PuttingBack(_) => None,
+        ApplyState::Applied { advanced: true, .. } | ApplyState::Committed { .. } => Some(Applied::Commits),
+        ApplyState::Applied { advanced: false, .. } | ApplyState::Uncommitted { .. } => Some(Applied::Files),
     };
     Listed {
         running,

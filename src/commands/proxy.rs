@@ -74,7 +74,7 @@ pub async fn with_offers(proxy: &Proxy, error: Error) -> Error {
     match error {
         Error::Cut { task, source, .. } if refused => {
             // a proxy that no longer says what there is has given the better error already
-            let offered = proxy.catalog(BEGIN).await.ok().map(|catalog| litellm::listed(&catalog.aliases()));
+            let offered = proxy.catalog(BEGIN).await.ok().map(|catalog| litellm::short_list(&catalog.aliases()));
             Error::Cut { task, source, offered }
         }
         error => error,

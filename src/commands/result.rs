@@ -179,7 +179,7 @@ impl TaskResult {
                 (Some(_) | None, Some(_) | None) => 0,
             },
             head: task.head.as_ref().map(|head| head.0.clone()),
-            worktree: (stands && task.gave_back().is_none() && Path::new(&started.workplace.worktree).exists())
+            worktree: (stands && task.checkout_restored().is_none() && Path::new(&started.workplace.worktree).exists())
                 .then(|| started.workplace.worktree.clone()),
             artifacts: diff.iter().flat_map(Diff::paths).map(str::to_owned).collect(),
             diffstat: diff.map(|diff| DiffStat {
@@ -221,8 +221,8 @@ fn holding_secrets(files: &[String]) -> Vec<String> {
         return Vec::new();
     }
     vec![format!(
-        "the commits hold what looks like secrets, in clear, which a push would publish: {}; take them out, and out of the \
-         history (`nisse apply` without a commit brings the files alone), or renew what they open",
+        "the commits contain what looks like secrets, unmasked, and a push would publish them: {}; remove them from the files \
+         and the history (plain `nisse apply` applies the files without commits), or revoke them",
         files.join(", ")
     )]
 }
@@ -231,7 +231,7 @@ fn holding_secrets(files: &[String]) -> Vec<String> {
 #[must_use]
 pub fn left_out(paths: &[String]) -> String {
     let paths = paths.join(", ");
-    format!("no part of the branch, by git's ignore rules or [files] deny, and gone with the worktree: {paths}")
+    format!("not in the branch, because of git's ignore rules or [files] deny, and removed with the worktree: {paths}")
 }
 
 fn discard_status(task: &Task) -> Option<Status> {
@@ -279,8 +279,8 @@ fn commits_taken_in(task: &Task, checkout: Option<&Checkout>) -> Vec<String> {
         // one that is gone by now is named all the same
         let commits = checkout.commits_beyond(kept, &others).ok().filter(|commits| !commits.is_empty())?;
         Some(format!(
-            "committed in the checkout while a command ran, so that their files count as the task's: {}; those that are yours \
-             come back by `git cherry-pick` of their ids",
+            "commits were made in the checkout while a command ran, so their files count as the task's: {}; restore those \
+             that are yours with `git cherry-pick`",
             commits.join(", ")
         ))
     };
@@ -297,7 +297,7 @@ fn with_found(mut notices: Vec<String>, task: &Task, checkout: Option<&Checkout>
         .filter(|name| !notices.iter().any(|notice| notice.contains(name.as_str())))
         .collect();
     if !unnamed.is_empty() {
-        notices.push(format!("what was found beside the task's own work is kept: {}", unnamed.join(", ")));
+        notices.push(format!("files and commits found beside the task's own work are kept: {}", unnamed.join(", ")));
     }
     notices
 }
@@ -306,7 +306,7 @@ fn notices(task: &Task, outcome: &Outcome, discard: Option<Status>) -> Vec<Strin
     let mut notices = task.ready.as_ref().map(|ready| ready.notices.clone()).unwrap_or_default();
     if discard == Some(Status::Pending) {
         notices.push(format!(
-            "the branch {} could not be discarded; `nisse resume {:#}` tries again",
+            "could not discard the branch {}; to try again: nisse resume {:#}",
             task.started.workplace.branch, task.id
         ));
     }
@@ -314,24 +314,24 @@ fn notices(task: &Task, outcome: &Outcome, discard: Option<Status>) -> Vec<Strin
         && task.pending_intents().any(|intent| intent.kind == IntentKind::CleanUp)
     {
         notices.push(format!(
-            "the worktree {} could not be removed; `nisse resume {:#}` tries again",
+            "could not remove the worktree {}; to try again: nisse resume {:#}",
             task.started.workplace.worktree, task.id
         ));
     }
-    if matches!(outcome, Outcome::Paused { .. }) && task.switched().is_some() && task.gave_back().is_none() {
+    if matches!(outcome, Outcome::Paused { .. }) && task.last_switch().is_some() && task.checkout_restored().is_none() {
         notices.push(format!(
-            "the checkout is on the task's branch {} until the task ends; `nisse resume {:#}` goes on",
+            "the checkout stays on the task's branch {} until the task ends; to continue: nisse resume {:#}",
             task.started.workplace.branch, task.id
         ));
     }
-    if task.gave_back().is_some() {
+    if task.checkout_restored().is_some() {
         notices.push("files that git ignores stay in the checkout as the task left them".to_owned());
     }
     if let Some(paths) = task.left_out.as_ref().filter(|_| task.ended.is_some()) {
         notices.push(left_out(paths));
     }
     notices.extend(task.kept_aside.iter().map(|(place, paths)| {
-        format!("no commit can hold {}; it is kept in {place} until `nisse doctor --fix`", paths.join(", "))
+        format!("no commit can hold {}; kept in {place} until `nisse doctor --fix`", paths.join(", "))
     }));
     notices.extend(task.changes.iter().map(ToString::to_string));
     notices.extend(who_answered(task));
@@ -360,26 +360,25 @@ fn who_answered(task: &Task) -> Vec<String> {
         let times = task.turns.iter().filter(|turn| turn.reply.fallback().is_some()).count();
         let of = task.turns.len();
         notices.push(format!(
-            "{} answered in place of {}: {times} of {}",
+            "{} answered instead of {}: {times} of {}",
             instead.join(" and "),
             asked.alias,
             replies(of)
         ));
     }
     if own.len() > 1 {
-        notices.push(format!("behind {} answered more than one model: {}", asked.alias, own.join(", ")));
+        notices.push(format!("several models answered as {}: {}", asked.alias, own.join(", ")));
     }
     let natively = own.iter().any(|backing| backing.starts_with("anthropic/"));
     if natively && asked.route == Route::Normalized && asked.provider != "anthropic" {
         notices.push(format!(
-            "behind {} answered a model of anthropic, spoken to in the normalized way: declare its provider under \
-             [models.{:?}]",
+            "a model of Anthropic answered as {}, over the normalized route; declare its provider under [models.{:?}]",
             asked.alias, asked.alias
         ));
     }
     if task.turns.iter().any(|turn| turn.reply.answered_by.is_none()) {
         notices.push(format!(
-            "nothing says which model answered for {}: something between here and the proxy takes its headers away",
+            "it is unknown which model answered as {}: something between nisse and the proxy removes its headers",
             asked.alias
         ));
     }
@@ -387,7 +386,7 @@ fn who_answered(task: &Task) -> Vec<String> {
     let uncounted = task.turns.iter().filter(|turn| turn.reply.usage.is_none()).count();
     if uncounted > 0 {
         notices.push(format!(
-            "tokens and cost are in part estimates: {uncounted} of {} said nothing of tokens",
+            "tokens and cost are partly estimates: {uncounted} of {} came without token counts",
             replies(task.turns.len())
         ));
     }

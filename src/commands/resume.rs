@@ -95,7 +95,7 @@ pub fn notice(opened: &Opened, id: TaskId) -> Result<Option<Notice>, Error> {
     if log.is_held(id) || !is_pending(&task) {
         return Ok(None);
     }
-    let found = standing(&task);
+    let found = stopped_at(&task);
     Ok(Some(Notice {
         task: id,
         branch: task.started.workplace.branch.clone(),
@@ -118,28 +118,28 @@ pub struct Notice {
 }
 
 /// Where a task stopped, as its log says.
-fn standing(task: &Task) -> String {
+fn stopped_at(task: &Task) -> String {
     let turn = task.last_turn().map_or(0, |turn| turn.number);
     if let Some(outcome) = task.outcome() {
-        let owes = if task.ended.is_some() { ", and is still to be cleared up" } else { "" };
+        let owes = if task.ended.is_some() { ", with its cleanup pending" } else { "" };
         return format!("{}{owes}: {}", outcome.word(), outcome.cause());
     }
     let doing = task.pending_intents().find_map(|intent| match &intent.kind {
-        IntentKind::Command { command, .. } => Some(format!("while `{}` ran", command_line::shown(command))),
-        IntentKind::FileEdit { path, .. } => Some(format!("while {path} was written")),
+        IntentKind::Command { command, .. } => Some(format!("while `{}` ran", command_line::one_line(command))),
+        IntentKind::FileEdit { path, .. } => Some(format!("while it wrote {path}")),
         IntentKind::Check { .. } => Some("while the checks ran".to_owned()),
-        IntentKind::Squash { .. } => Some("while its commits became one".to_owned()),
-        IntentKind::Discard { .. } => Some("while its branch was discarded".to_owned()),
-        IntentKind::CheckoutSwitch { .. } => Some("while the checkout changed branches".to_owned()),
+        IntentKind::Squash { .. } => Some("while it squashed its commits".to_owned()),
+        IntentKind::Discard { .. } => Some("while it discarded its branch".to_owned()),
+        IntentKind::CheckoutSwitch { .. } => Some("while it switched the checkout".to_owned()),
         IntentKind::Task
         | IntentKind::CleanUp
         | IntentKind::Apply { .. }
-        | IntentKind::Land(_)
+        | IntentKind::UserCommit(_)
         | IntentKind::PutBack { .. } => None,
     });
     let doing = doing.unwrap_or_else(|| match task.phase() {
-        Phase::Preparing => "before its worktree stood".to_owned(),
-        Phase::Asking => format!("while turn {} was waited for", turn + 1),
+        Phase::Preparing => "before its worktree was ready".to_owned(),
+        Phase::Asking => format!("while it waited for turn {}", turn + 1),
         Phase::Acting => format!("in the middle of turn {turn}"),
         Phase::Idle | Phase::Paused | Phase::Ended => format!("after turn {turn}"),
     });
@@ -168,7 +168,7 @@ pub async fn resume(
     let Some(checkout) = opened.checkout_of_any(&task.started)? else {
         return Err(Error::RepositoryGone { task: id, checkout: task.started.workplace.checkout.clone() });
     };
-    if answer.is_some() && (!task.asks_about_files() || task.given_up()) {
+    if answer.is_some() && (!task.asks_about_files() || task.is_given_up()) {
         return Err(Error::NoQuestion { task: id });
     }
     if let Some(outcome) = task.outcome().filter(|_| !is_pending(&task)) {

@@ -312,7 +312,7 @@ impl Settings {
 
     /// Every setting with its source, in a fixed order.
     #[must_use]
-    pub fn shown(&self) -> Vec<Shown> {
+    pub fn entries(&self) -> Vec<Shown> {
         let state_dir = Shown {
             key: "state directory".to_owned(),
             value: Some(self.state_dir.value.display().to_string()),
@@ -328,7 +328,7 @@ impl Settings {
             source: self.files.project_deny.source.clone(),
         });
         let models = self.models.iter().flat_map(|(alias, declared)| {
-            declared.shown().map(move |(key, value, source)| Shown {
+            declared.entries().map(move |(key, value, source)| Shown {
                 key: format!("models.{alias:?}.{key}"),
                 value: Some(value),
                 source: source.clone(),

@@ -41,7 +41,7 @@ pub struct Report {
 ///
 /// # Errors
 /// There is no repository, no such file, or it is wrong.
-pub fn look(environment: &Environment, flags: &Flags, directory: &Path) -> Result<Project, Error> {
+pub fn read_project(environment: &Environment, flags: &Flags, directory: &Path) -> Result<Project, Error> {
     let checkout = Checkout::open(directory, &for_git(environment))?;
     let settings = Settings::load_project(environment, flags, checkout.root())?;
     let effects = settings.effects();

@@ -5,7 +5,7 @@ const BREAK: &str = " ⏎ ";
 
 /// A command line on one line: where it has several, each break is to be seen, since two commands are not one.
 #[must_use]
-pub fn shown(line: &str) -> String {
+pub fn one_line(line: &str) -> String {
     line.lines().map(str::trim).filter(|part| !part.is_empty()).collect::<Vec<_>>().join(BREAK)
 }
 
@@ -15,7 +15,7 @@ mod tests {
 
     #[test]
     fn several_lines_are_never_shown_as_one() {
-        assert_eq!(shown("make"), "make");
-        assert_eq!(shown("set -e\n\n  make test \n"), "set -e ⏎ make test");
+        assert_eq!(one_line("make"), "make");
+        assert_eq!(one_line("set -e\n\n  make test \n"), "set -e ⏎ make test");
     }
 }

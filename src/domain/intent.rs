@@ -57,18 +57,18 @@ pub enum IntentKind {
     },
     /// The worktree of a settled task goes; its branch stays.
     CleanUp,
-    /// The checkout goes onto the task's branch, or back to where its person had it; only where a task works in place.
+    /// The checkout is switched to the task's branch, or back to what it was; only for a task that works in place.
     CheckoutSwitch {
-        /// Which way.
-        way: Way,
+        /// To what.
+        way: SwitchTo,
         /// Where the task's branch begins: the checkout's files, as a commit.
         snapshot: CommitId,
     },
-    /// The work comes into the checkout: each file goes from what it is to what it is to be, both in `plan`.
+    /// The work is applied to the checkout: each file changes from what it is to what it shall be, both in `plan`.
     Apply {
-        /// A commit that holds the files as they are (`before/`) and as they are to be (`after/`).
+        /// A commit that holds the files as they are (`before/`) and as they shall be (`after/`).
         plan: CommitId,
-        /// The task's commit that it brings.
+        /// The task's commit that is applied.
         of: CommitId,
         /// The checkout's snapshot, kept under `refs/nisse/before-apply/<task>`.
         before: CommitId,
@@ -77,45 +77,48 @@ pub enum IntentKind {
         /// The branch that is fast-forwarded once the files are there.
         advance: Option<Advance>,
     },
-    /// A commit of the person's is made of what was applied.
-    Land(Landing),
-    /// What `plan` brought into the checkout goes back.
+    /// What was applied is committed as the user, with their hooks and signature.
+    #[serde(rename = "land")]
+    UserCommit(UserCommit),
+    /// The files that `plan` changed in the checkout are put back.
     PutBack {
         /// The plan.
         plan: CommitId,
     },
 }
 
-/// Which way a checkout goes.
+/// What a checkout is switched to. Logs and their schema keep the names `Way`, `there` and `back`.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Way {
-    /// Onto the task's branch; no file changes.
-    There,
-    /// Back: the branch, its files and the index.
-    Back {
-        /// How the task ends with it: decided when the checkout was given back, and not again.
+#[schemars(rename = "Way")]
+pub enum SwitchTo {
+    /// The task's branch; no file changes.
+    #[serde(rename = "there")]
+    TaskBranch,
+    /// What it was before: the branch, its files and the index.
+    #[serde(rename = "back")]
+    Original {
+        /// How the task ends: decided when this intent was opened, and not again.
         end: End,
         /// Why, in one line.
         cause: String,
     },
 }
 
-/// What becomes of the work in the checkout.
+/// How the work is applied to the checkout.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Manner {
-    /// Changed files, uncommitted; or the branch fast-forwarded, where that is all there is to do.
+    /// As uncommitted changes; or as a fast-forward of the branch, where one is possible.
     Files,
-    /// Each commit of the task becomes one of the person's.
+    /// Each commit of the task is cherry-picked.
     Each,
-    /// One commit of the person's.
+    /// As one commit.
     Squash,
-    /// A merge commit of the person's.
+    /// As a merge commit.
     Merge,
 }
 
-/// A branch of the person's that is fast-forwarded once its files are there.
+/// A branch of the user's that is fast-forwarded once its files are in the checkout.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Advance {
     /// The branch, checked out.
@@ -126,12 +129,13 @@ pub struct Advance {
     pub to: CommitId,
 }
 
-/// A commit that is to be the person's, with their hooks and signature.
+/// A commit to make as the user, with their hooks and signature. Logs and their schema keep the names `land` and `Landing`.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
-pub struct Landing {
+#[schemars(rename = "Landing")]
+pub struct UserCommit {
     /// Where HEAD is; none before the first commit.
     pub parent: Option<CommitId>,
-    /// The task's commit that it brings.
+    /// The task's commit that it holds.
     pub of: CommitId,
     /// The files of this plan are committed; none for a merge.
     pub plan: Option<CommitId>,
@@ -144,7 +148,7 @@ pub struct Landing {
 }
 
 impl IntentKind {
-    /// The call that it belongs to.
+    /// The call that it serves.
     #[must_use]
     pub fn call(&self) -> Option<&CallId> {
         match self {
@@ -155,14 +159,14 @@ impl IntentKind {
             | Self::CleanUp
             | Self::CheckoutSwitch { .. }
             | Self::Apply { .. }
-            | Self::Land(_)
+            | Self::UserCommit(_)
             | Self::PutBack { .. } => None,
         }
     }
 
-    /// Of a switch of the checkout: which way, and where the task's branch begins.
+    /// For a switch of the checkout: to what, and the commit at which the task's branch begins.
     #[must_use]
-    pub fn switch(&self) -> Option<(&Way, &CommitId)> {
+    pub fn switch(&self) -> Option<(&SwitchTo, &CommitId)> {
         match self {
             Self::CheckoutSwitch { way, snapshot } => Some((way, snapshot)),
             Self::Task
@@ -173,8 +177,42 @@ impl IntentKind {
             | Self::Discard { .. }
             | Self::CleanUp
             | Self::Apply { .. }
-            | Self::Land(_)
+            | Self::UserCommit(_)
             | Self::PutBack { .. } => None,
+        }
+    }
+
+    /// Whether it changes the user's checkout for `nisse apply`.
+    #[must_use]
+    pub fn applies(&self) -> bool {
+        match self {
+            Self::Apply { .. } | Self::UserCommit(_) | Self::PutBack { .. } => true,
+            Self::Task
+            | Self::FileEdit { .. }
+            | Self::Command { .. }
+            | Self::Check { .. }
+            | Self::Squash { .. }
+            | Self::Discard { .. }
+            | Self::CleanUp
+            | Self::CheckoutSwitch { .. } => false,
+        }
+    }
+
+    /// The command lines that it runs.
+    #[must_use]
+    pub fn runs(&self) -> Runs<'_> {
+        match self {
+            Self::Command { command, .. } => Runs::Command(command),
+            Self::Check { .. } => Runs::Checks,
+            Self::Task
+            | Self::FileEdit { .. }
+            | Self::Squash { .. }
+            | Self::Discard { .. }
+            | Self::CleanUp
+            | Self::CheckoutSwitch { .. }
+            | Self::Apply { .. }
+            | Self::UserCommit(_)
+            | Self::PutBack { .. } => Runs::Nothing,
         }
     }
 
@@ -182,7 +220,9 @@ impl IntentKind {
     #[must_use]
     pub fn outlives_completion(&self) -> bool {
         match self {
-            Self::Discard { .. } | Self::CleanUp | Self::Apply { .. } | Self::Land(_) | Self::PutBack { .. } => true,
+            Self::Discard { .. } | Self::CleanUp | Self::Apply { .. } | Self::UserCommit(_) | Self::PutBack { .. } => {
+                true
+            }
             Self::Task
             | Self::FileEdit { .. }
             | Self::Command { .. }
@@ -193,32 +233,43 @@ impl IntentKind {
     }
 }
 
-/// Where an intent stands.
+/// The command lines that an intent runs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Runs<'a> {
+    /// The model's.
+    Command(&'a str),
+    /// The checks of the task.
+    Checks,
+    /// None.
+    Nothing,
+}
+
+/// The state of an intent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Status {
     /// Opened; the effect may or may not have happened.
     Pending,
     /// The effect happened.
     Settled,
-    /// The effect did not happen, or was taken back.
+    /// The effect did not happen, or was undone.
     Abandoned,
 }
 
-/// An intent with its standing.
+/// An intent and its status.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Intent {
     /// Its number.
     pub id: IntentId,
-    /// What it is about.
+    /// The effect.
     pub kind: IntentKind,
-    /// Where it stands.
+    /// Its status.
     pub status: Status,
     /// When it was opened, in milliseconds since 1970 UTC: the date of the commits that it makes, so that their ids
     /// can be computed again.
     pub at_ms: u64,
 }
 
-/// A move of an intent.
+/// A transition of an intent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Move {
     /// `intent_opened`.
@@ -229,7 +280,7 @@ pub enum Move {
     Abandon,
 }
 
-/// The intents' transition table: the standing after `step`, or none where it may not happen.
+/// The intents' transition table: the status after `step`, or none if the step is illegal.
 /// The task's own intent is never abandoned.
 #[must_use]
 pub fn next_status(kind: &IntentKind, now: Option<Status>, step: Move) -> Option<Status> {

@@ -1,13 +1,13 @@
 //! Which events may follow where a task stands: its transition table.
 
 use super::{
-    apply::Standing,
+    apply::ApplyState,
     caps::Cap,
     checkout::Isolation,
     event::EventKind,
     gate::Answer,
     id::{CallId, IntentId},
-    intent::{self, Intent, IntentKind, Move, Way},
+    intent::{self, Intent, IntentKind, Move, SwitchTo},
     note::Note,
     outcome::End,
     task::{Phase, Task},
@@ -47,7 +47,7 @@ pub fn is_legal(task: &Task, kind: &EventKind) -> Result<(), String> {
         EventKind::RequestSent { request, turn, .. } => {
             no_pending_intent(task)?;
             let is_discard = |intent: &Intent| matches!(intent.kind, IntentKind::Discard { .. });
-            if task.gave_back().is_some() || task.intents.iter().any(is_discard) {
+            if task.checkout_restored().is_some() || task.intents.iter().any(is_discard) {
                 return Err("how the task ends is decided".to_owned());
             }
             same("request", *request, task.requests + 1)?;
@@ -77,7 +77,7 @@ pub fn is_legal(task: &Task, kind: &EventKind) -> Result<(), String> {
         }
         EventKind::GateAnswered { answer } => match answer {
             Answer::Rollback | Answer::Keep if task.ready.is_none() => Err("there is no worktree yet".to_owned()),
-            Answer::Rollback | Answer::Keep if task.given_up() => Err("the task was given up".to_owned()),
+            Answer::Rollback | Answer::Keep if task.is_given_up() => Err("the task was given up".to_owned()),
             Answer::Rollback | Answer::Keep | Answer::Drop => Ok(()),
         },
         EventKind::CheckRan { call, .. } => is_accepted_ending(task, call),
@@ -162,10 +162,10 @@ fn may_open(task: &Task, phase: Phase, id: IntentId, kind: &IntentKind) -> Resul
             if task.started.workplace.isolation != Isolation::InPlace {
                 return Err("the checkout of a task with a worktree of its own is left alone".to_owned());
             }
-            in_phase(phase, if *way == Way::There { Phase::Preparing } else { Phase::Idle })
+            in_phase(phase, if *way == SwitchTo::TaskBranch { Phase::Preparing } else { Phase::Idle })
         }
-        IntentKind::Apply { .. } | IntentKind::Land(_) => match (&task.ended, task.standing()) {
-            (Some((End::Handback, _)), Standing::Begun(id) | Standing::PuttingBack(id)) => {
+        IntentKind::Apply { .. } | IntentKind::UserCommit(_) => match (&task.ended, task.apply_state()) {
+            (Some((End::Handback, _)), ApplyState::Applying(id) | ApplyState::PuttingBack(id)) => {
                 Err(format!("intent {id} is pending"))
             }
             (Some((End::Handback, _)), _) => Ok(()),
@@ -173,13 +173,13 @@ fn may_open(task: &Task, phase: Phase, id: IntentId, kind: &IntentKind) -> Resul
                 Err("nothing was handed back that could be applied".to_owned())
             }
         },
-        IntentKind::PutBack { plan } => match task.standing() {
-            Standing::PuttingBack(id) => Err(format!("intent {id} is pending")),
-            Standing::Apart
-            | Standing::Begun(_)
-            | Standing::Uncommitted { .. }
-            | Standing::Committed { .. }
-            | Standing::Applied { .. }
+        IntentKind::PutBack { plan } => match task.apply_state() {
+            ApplyState::PuttingBack(id) => Err(format!("intent {id} is pending")),
+            ApplyState::NotApplied
+            | ApplyState::Applying(_)
+            | ApplyState::Uncommitted { .. }
+            | ApplyState::Committed { .. }
+            | ApplyState::Applied { .. }
                 if task
                     .intents
                     .iter()
@@ -187,11 +187,11 @@ fn may_open(task: &Task, phase: Phase, id: IntentId, kind: &IntentKind) -> Resul
             {
                 Ok(())
             }
-            Standing::Apart
-            | Standing::Begun(_)
-            | Standing::Uncommitted { .. }
-            | Standing::Committed { .. }
-            | Standing::Applied { .. } => Err("that was never applied".to_owned()),
+            ApplyState::NotApplied
+            | ApplyState::Applying(_)
+            | ApplyState::Uncommitted { .. }
+            | ApplyState::Committed { .. }
+            | ApplyState::Applied { .. } => Err("that was never applied".to_owned()),
         },
     }
 }

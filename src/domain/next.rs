@@ -80,7 +80,7 @@ pub fn next(task: &Task, now: Now) -> Step {
     if let Some(outcome) = task.outcome() {
         return after_outcome(task, outcome);
     }
-    if task.given_up() {
+    if task.is_given_up() {
         return give_up(task);
     }
     if task.ready.is_none() {
@@ -98,7 +98,7 @@ pub fn next(task: &Task, now: Now) -> Step {
     if let Some(step) = after_discard(task) {
         return step;
     }
-    if let Some((end, cause)) = task.gave_back() {
+    if let Some((end, cause)) = task.checkout_restored() {
         return ended(end.clone(), cause);
     }
     if task.uninspected {
@@ -145,21 +145,12 @@ fn after_outcome(task: &Task, outcome: Outcome) -> Step {
 
 /// Once a discard has begun, how the task ends is decided.
 fn after_discard(task: &Task) -> Option<Step> {
-    task.intents.iter().find_map(|intent| match &intent.kind {
-        IntentKind::Discard { end, cause, .. } => Some(match intent.status {
+    task.intents.iter().find_map(|intent| {
+        let IntentKind::Discard { end, cause, .. } = &intent.kind else { return None };
+        Some(match intent.status {
             Status::Pending if task.uninspected => Step::Recover(Recovery::Intent(intent.id)),
             Status::Pending | Status::Settled | Status::Abandoned => ended(end.clone(), cause),
-        }),
-        IntentKind::Task
-        | IntentKind::FileEdit { .. }
-        | IntentKind::Command { .. }
-        | IntentKind::Check { .. }
-        | IntentKind::Squash { .. }
-        | IntentKind::CleanUp
-        | IntentKind::CheckoutSwitch { .. }
-        | IntentKind::Apply { .. }
-        | IntentKind::Land(_)
-        | IntentKind::PutBack { .. } => None,
+        })
     })
 }
 
@@ -261,7 +252,7 @@ fn failure(task: &Task) -> Option<String> {
         let failed = turn.checks.last().map_or_else(String::new, |check| {
             let how =
                 check.status.map_or_else(|| "was ended".to_owned(), |status| format!("exited with status {status}"));
-            format!("; the last time `{}` {how}", command_line::shown(&check.command))
+            format!("; the last time `{}` {how}", command_line::one_line(&check.command))
         });
         return Some(format!("the check failed {}{failed}", counted(u64::from(task.failed_checks), "time")));
     }

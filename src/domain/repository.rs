@@ -177,32 +177,31 @@ impl fmt::Display for RepositoryChange {
         match self {
             Self::BranchMoved { branch, found, kept } => {
                 match found {
-                    Some(found) => write!(f, "the branch {branch} had been moved to {}", found.short())?,
-                    None => write!(f, "the branch {branch} had been deleted")?,
+                    Some(found) => write!(f, "the branch {branch} was moved to {}", found.short())?,
+                    None => write!(f, "the branch {branch} was deleted")?,
                 }
-                f.write_str("; it is back where the task had it")?;
+                f.write_str("; nisse restored it")?;
                 kept_at(f, kept.as_deref())
             }
             Self::HeadMoved { found, branch, kept } => {
-                f.write_str("HEAD of the worktree had been moved")?;
+                f.write_str("HEAD of the worktree was moved")?;
                 match (branch, found) {
                     (Some(branch), _) => write!(f, " to {branch}")?,
                     (None, Some(found)) => write!(f, " to {}", found.short())?,
                     (None, None) => {}
                 }
-                f.write_str("; it is back on the task's branch")?;
+                f.write_str("; nisse moved it back to the task's branch")?;
                 kept_at(f, kept.as_deref())
             }
             Self::OperationEnded { operation, kept } => {
-                write!(f, "{operation} was left half done in the worktree, and was ended with the files as they are")?;
+                write!(
+                    f,
+                    "{operation} was left unfinished in the worktree; nisse ended it and left the files as they are"
+                )?;
                 kept_at(f, kept.as_deref())
             }
             Self::Kept { found, kept } => {
-                write!(
-                    f,
-                    "branch or HEAD of the worktree had been moved; {} was found there, and is kept at {kept}",
-                    found.short()
-                )
+                write!(f, "the branch or HEAD of the worktree was moved to {}, which is kept at {kept}", found.short())
             }
             Self::RefRestored { name, at } => {
                 write!(f, "{} was gone after a command, and is back at {}", plain(name), at.short())
@@ -218,7 +217,7 @@ impl fmt::Display for RepositoryChange {
             Self::RefMoved { name, from, to, kept } => {
                 write!(
                     f,
-                    "{} was moved from {} to {} while a command ran, and was left there; {} takes it back",
+                    "{} moved from {} to {} while a command ran; nisse left it there; to move it back: {}",
                     plain(name),
                     from.short(),
                     to.short(),
@@ -229,13 +228,13 @@ impl fmt::Display for RepositoryChange {
             Self::CheckoutHeadMoved { from, to } => {
                 write!(
                     f,
-                    "HEAD of your checkout followed the branch {from} to the name {to} while a command ran, and was left \
-                     there; `git symbolic-ref HEAD refs/heads/{from}` takes it back"
+                    "the branch {from}, on which your checkout is, was renamed to {to} while a command ran; nisse left it so; to \
+                     move HEAD back: `git symbolic-ref HEAD refs/heads/{from}`"
                 )
             }
-            Self::RefsAdded { names } => write!(f, "new since a command ran: {}", listed(names)),
+            Self::RefsAdded { names } => write!(f, "new since a command ran: {}", first_refs(names)),
             Self::RemoteRefsChanged { names } => {
-                write!(f, "remote-tracking branches that changed while a command ran: {}", listed(names))
+                write!(f, "remote-tracking branches changed while a command ran: {}", first_refs(names))
             }
             Self::StashRestored { entries } => {
                 write!(
@@ -246,12 +245,12 @@ impl fmt::Display for RepositoryChange {
                 )
             }
             Self::StashAdded { entries } => {
-                write!(f, "entries of the stash that are new since a command ran: {}", entries.join(", "))
+                write!(f, "new entries of the stash since a command ran: {}", entries.join(", "))
             }
             Self::NotKept { paths } => {
-                write!(f, "special files that no commit can hold are gone: {}", paths.join(", "))
+                write!(f, "special files were lost, because no commit can hold them: {}", paths.join(", "))
             }
-            Self::ConfigurationChanged { file } => write!(f, "{file} was changed while a command ran, and was left so"),
+            Self::ConfigurationChanged { file } => write!(f, "{file} changed while a command ran; nisse left it so"),
         }
     }
 }
@@ -273,11 +272,11 @@ fn plain(name: &str) -> String {
 }
 
 /// The first of these refs, as people say them, and how many more there are.
-fn listed(names: &[String]) -> String {
+fn first_refs(names: &[String]) -> String {
     let more = if names.len() > NAMED { format!(" and {} more", names.len() - NAMED) } else { String::new() };
     format!("{}{more}", names.iter().take(NAMED).map(|name| plain(name)).collect::<Vec<_>>().join(", "))
 }
 
 fn kept_at(f: &mut fmt::Formatter<'_>, kept: Option<&str>) -> fmt::Result {
-    kept.map_or(Ok(()), |kept| write!(f, "; what was found there is kept at {kept}"))
+    kept.map_or(Ok(()), |kept| write!(f, "; a copy of what was there is kept at {kept}"))
 }

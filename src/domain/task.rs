@@ -10,7 +10,7 @@ use super::{
     event::{ResultStatus, ToolResult},
     gate::{Answer, Decision},
     id::{CallId, CommitId, Hash, IntentId, TaskId},
-    intent::{Intent, IntentKind, Status, Way},
+    intent::{Intent, IntentKind, Status, SwitchTo},
     message::{Call, Reply, Stop},
     note::Note,
     outcome::{End, Outcome, Pause},
@@ -230,18 +230,18 @@ impl Task {
 
     /// Where a task that works in place has the checkout: the last switch that was begun and not taken back.
     #[must_use]
-    pub fn switched(&self) -> Option<&Intent> {
+    pub fn last_switch(&self) -> Option<&Intent> {
         let switches = self.intents.iter().filter(|intent| intent.kind.switch().is_some());
         switches.rev().find(|intent| intent.status != Status::Abandoned)
     }
 
     /// How a task that worked in place ends, and why, once it has given the checkout back.
     #[must_use]
-    pub fn gave_back(&self) -> Option<(&End, &str)> {
-        let intent = self.switched().filter(|intent| intent.status == Status::Settled)?;
+    pub fn checkout_restored(&self) -> Option<(&End, &str)> {
+        let intent = self.last_switch().filter(|intent| intent.status == Status::Settled)?;
         match intent.kind.switch()? {
-            (Way::Back { end, cause }, _) => Some((end, cause)),
-            (Way::There, _) => None,
+            (SwitchTo::Original { end, cause }, _) => Some((end, cause)),
+            (SwitchTo::TaskBranch, _) => None,
         }
     }
 
@@ -291,7 +291,7 @@ impl Task {
 
     /// A person gave it up.
     #[must_use]
-    pub fn given_up(&self) -> bool {
+    pub fn is_given_up(&self) -> bool {
         self.answer() == Some(Answer::Drop)
     }
 

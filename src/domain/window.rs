@@ -93,8 +93,8 @@ impl fmt::Display for CutPrompts {
         let Self { alias, replies, counted, sent, .. } = self;
         write!(
             f,
-            "the server behind {alias} counted {counted} tokens of input where about {sent} were sent, and as few in \
-             {replies} replies: it cuts prompts off, or drops the tools; give it a larger context (llama.cpp: -c, Ollama: \
+            "the server behind {alias} counted {counted} input tokens instead of about {sent}, and as few in {replies} \
+             replies: it truncates prompts, or drops the tools; give it a larger context (llama.cpp: -c, Ollama: \
              num_ctx), or a template with tools"
         )
     }
@@ -124,8 +124,8 @@ impl Task {
     pub fn room_for_window(&self) -> String {
         let id = self.id;
         format!(
-            "what helps: a larger context of its server, or `nisse drop {id:#}` and from its commits on, `nisse delegate \
-             --base refs/nisse/discarded/{id}` with a lower output ceiling (NISSE_MAX_OUTPUT_TOKENS) or another model"
+            "give its server a larger context; or run `nisse drop {id:#}` and continue from its commits with `nisse delegate \
+             --base refs/nisse/discarded/{id}` and a lower output limit (NISSE_MAX_OUTPUT_TOKENS) or another model"
         )
     }
 }

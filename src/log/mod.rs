@@ -73,19 +73,19 @@ pub enum Error {
         source: rusqlite::Error,
     },
     /// The linked `SQLite` can corrupt a database with several writers.
-    #[error("SQLite {found} is linked, and versions before 3.51.3 can corrupt a log that several tasks write")]
+    #[error("nisse is linked with SQLite {found}; versions before 3.51.3 can corrupt a log that several tasks write")]
     OldLibrary {
         /// Its version.
         found: String,
     },
     /// The database holds nothing, though tasks were begun beside it.
-    #[error("the log {} is empty, though tasks were begun here: what they did is not known any more", path.display())]
+    #[error("the log {} is empty although tasks exist: what they did is lost", path.display())]
     Emptied {
         /// The database file.
         path: PathBuf,
     },
     /// A newer nisse has written the database.
-    #[error("{} has version {found}, and this nisse knows versions up to {SCHEMA}", path.display())]
+    #[error("{} has version {found}, but this nisse supports versions up to {SCHEMA}", path.display())]
     Newer {
         /// The database file.
         path: PathBuf,
@@ -93,7 +93,7 @@ pub enum Error {
         found: u32,
     },
     /// A newer nisse has written the event.
-    #[error("event {seq} of task {task:#} has version {found}, and this nisse knows versions up to {EVENTS}")]
+    #[error("event {seq} of task {task:#} has version {found}, but this nisse supports versions up to {EVENTS}")]
     NewerEvent {
         /// The task.
         task: TaskId,
@@ -116,7 +116,7 @@ pub enum Error {
     #[error("an event was refused: {0}")]
     Illegal(#[from] Illegal),
     /// Another process works on the task.
-    #[error("task {task:#} is being worked on by {holder}")]
+    #[error("task {task:#} is in use by {holder}")]
     Held {
         /// The task.
         task: TaskId,
@@ -124,7 +124,7 @@ pub enum Error {
         holder: String,
     },
     /// Another process brings work into the checkout, or works in it.
-    #[error("the checkout of {} is being worked on by {holder}", git_dir.display())]
+    #[error("the checkout of {} is in use by {holder}", git_dir.display())]
     CheckoutHeld {
         /// Its git directory.
         git_dir: PathBuf,
@@ -132,13 +132,13 @@ pub enum Error {
         holder: String,
     },
     /// No task has that id.
-    #[error("no task is named {name}")]
+    #[error("there is no task {name}")]
     NoSuchTask {
         /// The name that was given.
         name: String,
     },
     /// Several tasks have ids that begin so.
-    #[error("{} tasks are named {name}…: {}", among.len(), among.iter().map(TaskId::short).collect::<Vec<_>>().join(", "))]
+    #[error("{} tasks have ids that begin with {name}: {}", among.len(), among.iter().map(TaskId::short).collect::<Vec<_>>().join(", "))]
     Ambiguous {
         /// The prefix that was given.
         name: String,

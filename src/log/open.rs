@@ -168,7 +168,7 @@ fn prepare(connection: &mut Connection, state_dir: &Path, path: &Path) -> Result
     schema::bring_up_to_date(connection).map_err(database("making or migrating the tables"))?;
     Ok(network.then(|| {
         format!(
-            "{} lies on a network file system: the log is kept there without write-ahead logging, which is slower",
+            "{} is on a network file system, so the log works without write-ahead logging, which is slower",
             state_dir.display()
         )
     }))

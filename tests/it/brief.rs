@@ -56,7 +56,7 @@ fn a_brief_is_an_argument_or_stdin_or_both() {
         assert!(run.exits(2).stderr.contains(words), "{arguments:?}\n{}", run.report());
     }
     let alone = env.finish(env.start_on_terminal(&["delegate"]));
-    assert!(alone.exits(2).stdout.contains("no brief is given"), "{}", alone.report());
+    assert!(alone.exits(2).stdout.contains("there is no brief"), "{}", alone.report());
 }
 
 #[test]

@@ -60,7 +60,8 @@ fn the_command_that_goes_on_with_a_capped_task_works() {
         }
         env.assert_checkout_unchanged();
         // and what both have made comes home, the first part as it is told
-        let first = run.stderr.lines().find_map(|line| line.split_once("for the part of this one: nisse ")).unwrap().1;
+        let first =
+            run.stderr.lines().find_map(|line| line.split_once("for the changes of this one: nisse ")).unwrap().1;
         let line = format!("\"$0\" {first}");
         env.run_program("sh", &["-c", &line, env!("CARGO_BIN_EXE_nisse")]).exits(0);
         env.run(&["apply", "--json", result["task"].as_str().unwrap()]).exits(0);

@@ -122,7 +122,7 @@ async fn every_bad_role_is_told_at_once_with_what_is_near() {
         matches!(delegate[..], [(Verdict::BadConfiguration, text)] if text.contains("near it are strong")),
         "{delegate:?}"
     );
-    assert!(matches!(planner[..], [(Verdict::Warning, text)] if text.contains("how large the window")), "{planner:?}");
+    assert!(matches!(planner[..], [(Verdict::Warning, text)] if text.contains("the context window of")), "{planner:?}");
     assert_eq!(report.exit(), 2);
     assert_eq!(found(&place.doctor(&base).await, "delegate")[0].0, Verdict::BadConfiguration);
 }
@@ -136,7 +136,7 @@ async fn what_a_weak_model_lacks_is_a_warning() {
     let warned = |words: &str| told.iter().any(|text| text.contains(words));
     assert!(warned("output ceiling of 16384") && warned("no tools"), "{told:?}");
     // nothing could be done about it
-    assert!(!warned("normalized way"), "{told:?}");
+    assert!(!warned("normalized route"), "{told:?}");
     assert_eq!(report.exit(), 0);
     // what holds for two roles is told once
     let report = place.doctor(&[&base[..], &[("NISSE_ROLE_PLANNER", "weak")]].concat()).await;
@@ -154,7 +154,7 @@ async fn a_model_of_anthropics_that_is_declared_to_be_anothers_is_a_warning() {
     let (place, address) = (Place::new(), proxy(StatusCode::OK, catalog).await);
     let base = [("NISSE_LLM_BASE_URL", address.as_str()), ("NISSE_LLM_TOKEN", "t"), ("NISSE_ROLE_DELEGATE", "strong")];
     let report = place.doctor(&base).await;
-    assert!(found(&report, "delegate").iter().any(|(_, text)| text.contains("normalized way")), "{report:?}");
+    assert!(found(&report, "delegate").iter().any(|(_, text)| text.contains("normalized route")), "{report:?}");
 }
 
 #[tokio::test]
@@ -236,7 +236,7 @@ async fn variables_of_somebody_elses_and_a_token_too_short_to_be_masked_are_told
     let told: Vec<_> = warnings.iter().map(|check| (check.subject, check.found.split(' ').next().unwrap())).collect();
     let names = ["NISSE_PORT", "NISSE_SERVICE_HOST", "NISSE_VERSION"].map(|name| ("settings", name));
     assert_eq!(told, [&names[..], &[("proxy", "the")]].concat(), "{warnings:?}");
-    assert!(warnings[3].found.contains("cannot be masked"), "{warnings:?}");
+    assert!(warnings[3].found.contains("too short to be masked"), "{warnings:?}");
     let long_enough = [&variables[..], &[("NISSE_LLM_TOKEN", "sk-123")]].concat();
     assert_eq!(found(&place.doctor(&long_enough).await, "proxy").len(), 1);
 }

@@ -11,7 +11,7 @@ use nisse::{
         event::{Event, EventKind, ResultStatus, Seen, ToolResult},
         gate::Answer,
         id::{CallId, CommitId, Hash, IntentId, TaskId},
-        intent::{Advance, IntentKind, Landing, Manner, Status, Way},
+        intent::{Advance, IntentKind, Manner, Status, SwitchTo, UserCommit},
         legal,
         message::{Call, Part, Reply, Stop},
         model::{AnsweredBy, PinnedModel, Prices, Route, Usage},
@@ -159,7 +159,7 @@ fn candidates(task: &Task, dice: &mut Dice<'_>) -> Vec<EventKind> {
         Trouble::BadRequest,
         Trouble::ContextOverflow,
     ];
-    let back = Way::Back { end: End::Dropped, cause: "why".to_owned() };
+    let back = SwitchTo::Original { end: End::Dropped, cause: "why".to_owned() };
     let kinds = [
         IntentKind::FileEdit {
             call: call.clone(),
@@ -173,7 +173,7 @@ fn candidates(task: &Task, dice: &mut Dice<'_>) -> Vec<EventKind> {
         IntentKind::Squash { from: commit(1), to: commit(2) },
         IntentKind::Discard { tip: commit(3), end: End::Failed, cause: "why".to_owned() },
         IntentKind::CleanUp,
-        IntentKind::CheckoutSwitch { way: Way::There, snapshot: commit(9) },
+        IntentKind::CheckoutSwitch { way: SwitchTo::TaskBranch, snapshot: commit(9) },
         IntentKind::CheckoutSwitch { way: back, snapshot: commit(9) },
         IntentKind::Apply {
             plan: commit(6),
@@ -186,7 +186,7 @@ fn candidates(task: &Task, dice: &mut Dice<'_>) -> Vec<EventKind> {
                 to: commit(8),
             }),
         },
-        IntentKind::Land(Landing {
+        IntentKind::UserCommit(UserCommit {
             parent: (dice.below(3) > 0).then(|| commit(7)),
             plan: (dice.below(3) > 0).then(|| commit(6)),
             of: commit(8),

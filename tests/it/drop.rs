@@ -41,7 +41,7 @@ fn branch_and_worktree_go_and_the_commits_stay() {
     env.run(&["resume", "--json"]).exits(0);
     env.run(&["apply", "--json", task]).exits(2);
     let log = env.run(&["log", task]);
-    assert!(log.stdout.contains("you gave it up"), "{}", log.report());
+    assert!(log.stdout.contains("you gave up the task"), "{}", log.report());
 }
 
 #[test]

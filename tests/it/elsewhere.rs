@@ -29,7 +29,7 @@ fn names_the_other(env: &TestEnvironment, run: &Run, command: &str, task: &str) 
     assert_eq!(error["kind"], "other_checkout", "{}", run.report());
     let checkout = env.checkout.path().display();
     assert!(error["message"].as_str().unwrap().contains(&checkout.to_string()), "{error}");
-    assert_eq!(error["hint"], format!("if that one is meant: nisse -C {checkout} {command} {}", &task[24..]));
+    assert_eq!(error["hint"], format!("if you mean that task: nisse -C {checkout} {command} {}", &task[24..]));
     env.assert_checkout_unchanged();
 }
 

@@ -15,7 +15,7 @@ fn a_fallback_is_refused_unless_it_is_allowed() {
         let env = TestEnvironment::new(wire, vec![write("b.txt").answered_by("other", "openai/other")]);
         let run = env.delegate(&[], "Make b.txt.");
         let result = run.ends(5, "interrupted");
-        assert!(run.stderr.contains("other (openai/other) answered in place of"), "{}", run.report());
+        assert!(run.stderr.contains("other (openai/other) answered instead of"), "{}", run.report());
         assert_eq!((env.server.requests().len(), &result["turns"]), (1, &json!(0)));
         assert_eq!(env.on_branch(&result, "b.txt"), None, "what another model asked for was done");
     }

@@ -52,7 +52,7 @@ fn of_several_models_none_is_taken_unasked() {
     assert_eq!(error["error"]["kind"], "bad_role");
 
     fs::remove_file(own(&env)).unwrap();
-    let asked = env.run_with_keys(&["init"], &[("Which model does the tasks", "j\r")]);
+    let asked = env.run_with_keys(&["init"], &[("Which model should work on tasks?", "j\r")]);
     assert!(asked.exits(0).stdout.contains("case-native for the role delegate"), "{}", asked.report());
     assert!(fs::read_to_string(own(&env)).unwrap().contains("\ndelegate = \"case-native\""));
 }
@@ -69,7 +69,7 @@ fn a_proxy_that_cannot_be_asked_keeps_nothing_from_being_written() {
     let said = env.run(&arguments).exits(0).json().remove(0);
     assert_eq!(said["files"], json!([{"path": named.to_str().unwrap(), "written": true}]), "{said}");
     let notes = said["notes"].to_string();
-    assert!(notes.contains("no nisse.toml") && notes.contains("no model is filled in"), "{notes}");
+    assert!(notes.contains("did not write nisse.toml") && notes.contains("did not fill in a model"), "{notes}");
     assert!(fs::read_to_string(&named).unwrap().contains(&format!("base_url = \"{}\"", env.server.url())));
     // what is next is said for the file that was named
     let again = env.run(&["init", "--config", named.to_str().unwrap()]);

@@ -73,7 +73,7 @@ fn a_task_is_found_and_goes_on_where_its_checkout_was_moved_to() {
         let listed = tasks(&at(&env, &away, &["log", "--json"]));
         assert!(listed.len() == 1 && listed[0]["task"] == *task, "{mark} {isolation}: {listed:?}");
         let doctor = at(&env, &away, &["doctor"]);
-        assert!(!doctor.stdout.contains("does not hold its task"), "{}", doctor.report());
+        assert!(!doctor.stdout.contains("its task is not in this log"), "{}", doctor.report());
         let which: &[&str] = if named { &[&task] } else { &[] };
         let result = at(&env, &away, &[&["resume", "--json", "--no-input"], which].concat()).ends(0, "handback");
         assert_eq!(result["task"], *task);
@@ -156,6 +156,6 @@ fn a_log_that_was_emptied_is_told_and_not_taken_for_none() {
         assert_eq!(error["kind"], kind, "{command:?}: {error}");
     }
     let doctor = env.run(&["doctor"]);
-    assert!(doctor.exits(1).stdout.contains("is empty, though tasks were begun here"), "{}", doctor.report());
+    assert!(doctor.exits(1).stdout.contains("is empty although tasks exist"), "{}", doctor.report());
     assert_eq!(database.metadata().unwrap().len(), 0);
 }

@@ -26,7 +26,7 @@ fn a_full_disk_is_told_and_is_no_success_though_the_work_is_kept() {
     ] {
         let run = env.run_program("sh", &["-c", &format!("exec '{nisse}' {arguments} > /dev/full")]);
         assert_eq!(run.code(), Some(1), "{arguments}\n{}", run.report());
-        assert!(run.stderr.contains("could not be written to stdout"), "{arguments}\n{}", run.report());
+        assert!(run.stderr.contains("cannot write the output to stdout"), "{arguments}\n{}", run.report());
     }
     let branches = env.checkout.git(&["for-each-ref", "--format=%(refname)", "refs/heads/nisse"]);
     assert_eq!(branches.lines().count(), 1, "the work is kept: {branches}");

@@ -166,7 +166,7 @@ fn ends(env: &TestEnvironment, task: &str, answer: &str, what: &str) -> Value {
     let pending = env.run(&["resume", "--json"]);
     assert!(pending.exits(0).stdout.is_empty() || pending.json().len() <= 1, "{what}: {}", pending.report());
     let report = env.run(&["doctor", "--json"]).stdout;
-    assert!(!report.contains("its end is not carried out"), "{what}: {report}");
+    assert!(!report.contains("its cleanup is pending"), "{what}: {report}");
     result
 }
 

@@ -165,7 +165,7 @@ fn a_discard_that_fails_changes_no_outcome_and_is_tried_again() {
         assert_eq!((&failed["branch"], &failed["discarded_ref"]), (&json!("mine"), &json!(null)));
         let task = failed["task"].as_str().unwrap();
         let notice = failed["notices"].to_string();
-        assert!(notice.contains("could not be discarded") && notice.contains(&task[24..]), "{notice}");
+        assert!(notice.contains("could not discard the branch") && notice.contains(&task[24..]), "{notice}");
         let story = env.run(&["log", task]);
         assert!(story.exits(0).stdout.contains("the discard failed"), "{}", story.report());
         fs::remove_file(&*lock.lock().unwrap()).unwrap();

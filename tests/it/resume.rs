@@ -19,7 +19,7 @@ fn where_nothing_is_pending_there_is_nothing_to_do() {
     let env = TestEnvironment::new(Wire::Chat, vec![write("b.txt"), Step::hand_back()]);
     let without_a_log = env.run(&["resume"]);
     assert!(without_a_log.exits(0).stderr.contains("nothing is pending"), "{}", without_a_log.report());
-    assert!(env.run(&["log"]).exits(0).stderr.contains("no task has begun"), "nothing at all is said");
+    assert!(env.run(&["log"]).exits(0).stderr.contains("this checkout has no tasks"), "nothing at all is said");
     assert!(!env.root().join("state").exists(), "a log was made to look into it");
     env.delegate(&[], "Make b.txt.").ends(0, "handback");
     let after_the_end = env.run(&["resume", "--json"]);

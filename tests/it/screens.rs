@@ -63,7 +63,7 @@ fn world() -> TestEnvironment {
 /// What stays on the screen: on a busy machine a live line, or a word on what is waited for, stands there for a moment.
 fn settled(output: &str) -> String {
     let live = Regex::new(r"\r[^\r\n]*\x1b\[J\r?").unwrap();
-    live.replace_all(output, "").replace('\r', "").replace("waiting for the proxy's answer, 10 s at most\n", "")
+    live.replace_all(output, "").replace('\r', "").replace("waiting for the proxy, 10 s at most\n", "")
 }
 
 /// What a screen of so many columns shows, without what differs from run to run.
@@ -144,8 +144,8 @@ fn what_is_written_and_what_is_trusted_fits_too() {
             format!("$ nisse {}\n{}", arguments.join(" "), shown.replace(env.root().to_str().unwrap(), "ROOT"))
         };
         std::fs::remove_dir_all(env.root().join("home/config")).unwrap();
-        shown += &asked(&["init"], "Which model does the tasks");
-        shown += &asked(&["delegate", "Make b.txt."], "May it run");
+        shown += &asked(&["init"], "Which model should work on tasks?");
+        shown += &asked(&["delegate", "Make b.txt."], "Do you trust it?");
         let shown = strip_str(&shown).to_string();
         insta::with_settings!({ prepend_module_to_snapshot => false, omit_expression => true }, {
             insta::assert_snapshot!(format!("screens_settings_{columns}"), shown);

@@ -22,7 +22,7 @@ fn the_example_loads() {
     let settings = load(&example());
     assert_eq!(settings.base_url().unwrap(), "http://127.0.0.1:4000");
     // what people copy runs nothing by itself
-    let shown = settings.shown();
+    let shown = settings.entries();
     let runs = shown.iter().find(|shown| shown.key == "proxy.token_command").unwrap();
     assert_eq!(runs.value, None);
 }
@@ -38,7 +38,7 @@ fn the_example_of_a_repository_sets_what_a_repository_may() {
         Settings::load(&environment, &Flags::default(), Some(repository.path())).unwrap()
     };
     let text = std::fs::read_to_string(sample).unwrap();
-    let set = |settings: &Settings| settings.shown().into_iter().filter(|shown| shown.source.is_project()).count();
+    let set = |settings: &Settings| settings.entries().into_iter().filter(|shown| shown.source.is_project()).count();
     let as_it_is = load(&text);
     assert!(set(&as_it_is) == 0 && !as_it_is.waits_for_trust(), "the sample sets something");
     // 14 keys, what is added to files.deny, and the two limits of a model
@@ -68,9 +68,9 @@ fn its_commented_keys_are_all_keys() {
     let settings = load(file.path());
     let unset =
         |shown: &&nisse::commands::settings::Shown| shown.source == Source::Default && shown.key != "state directory";
-    let unset: Vec<_> = settings.shown().iter().filter(unset).map(|shown| shown.key.clone()).collect();
+    let unset: Vec<_> = settings.entries().iter().filter(unset).map(|shown| shown.key.clone()).collect();
     assert!(unset.is_empty(), "{unset:?}");
-    let declared = settings.shown().iter().filter(|shown| shown.key.starts_with("models.")).count();
+    let declared = settings.entries().iter().filter(|shown| shown.key.starts_with("models.")).count();
     assert_eq!(declared, 8);
 
     // and the built-in values that it names are the built-in values
@@ -82,10 +82,10 @@ fn its_commented_keys_are_all_keys() {
     let named = |line: &str| line.starts_with("# ") && !line.contains("~/") && is_key(&line[2..]);
     let commented: Vec<String> =
         text.lines().filter(|line| named(line)).map(|line| line[2..].split(" = ").next().unwrap().to_owned()).collect();
-    for built_in in built_in.unwrap().shown() {
+    for built_in in built_in.unwrap().entries() {
         let key = built_in.key.rsplit('.').next().unwrap().to_owned();
         let Some(value) = built_in.value.filter(|value| value != "[]" && commented.contains(&key)) else { continue };
-        let set = settings.shown().into_iter().find(|shown| shown.key == built_in.key).unwrap();
+        let set = settings.entries().into_iter().find(|shown| shown.key == built_in.key).unwrap();
         assert_eq!(set.value.unwrap(), value, "{key}");
     }
 }

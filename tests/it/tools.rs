@@ -57,7 +57,7 @@ impl Project {
         match tool {
             Tool::Look(look) => {
                 let looked =
-                    tools::look(&look, &self.host, &self.rules, &Mask::default()).await.expect("the machine works");
+                    tools::inspect(&look, &self.host, &self.rules, &Mask::default()).await.expect("the machine works");
                 if let Some(seen) = looked.seen.clone() {
                     self.known.insert(seen.path, seen.hash);
                 }

@@ -65,7 +65,7 @@ fn success() {
 }
 
 #[test]
-fn given_up() {
+fn is_given_up() {
     delegation("given_up", 3, &[], || vec![write(), Step::give_up()]);
 }
 

@@ -19,7 +19,7 @@ const MAKE: &str = "git init -q app; echo code > app/main.py; mkfifo pipe; mkdir
 /// Where the result says that these are kept.
 fn kept(result: &Value, paths: &str) -> String {
     let notices: Vec<&str> = result["notices"].as_array().unwrap().iter().map(|one| one.as_str().unwrap()).collect();
-    let begin = format!("no commit can hold {paths}; it is kept in ");
+    let begin = format!("no commit can hold {paths}; kept in ");
     let told = notices.iter().find_map(|notice| notice.strip_prefix(&begin));
     let told = told.unwrap_or_else(|| panic!("{paths} are not named: {notices:?}"));
     told.split(" until").next().unwrap().to_owned()

@@ -141,7 +141,7 @@ fn a_window_too_small_for_the_first_request_is_found_before_the_task_begins() {
         nothing_begun(&env);
         let doctor = env.run(&["doctor"]);
         let hint = error["hint"].as_str().unwrap().to_owned();
-        assert!(doctor.exits(2).stdout.contains("too small for the first request"), "{}", doctor.report());
+        assert!(doctor.exits(2).stdout.contains("does not fit the window"), "{}", doctor.report());
         // what is said to help does
         let ceiling = hint.split("NISSE_MAX_OUTPUT_TOKENS=").nth(1).unwrap().split(' ').next().unwrap().to_owned();
         env.set("NISSE_MAX_OUTPUT_TOKENS", &ceiling);
@@ -216,7 +216,7 @@ fn a_server_that_counts_far_less_than_it_is_sent_is_told_of_once() {
             Step::hand_back().usage(512, 20),
         ];
         let env = environment(wire, steps.into(), 0);
-        let words = "it cuts prompts off, or drops the tools";
+        let words = "it truncates prompts, or drops the tools";
         let first = env.delegate(&[], "Make files.");
         first.ends(5, "interrupted");
         let noted = |text: &str| text.lines().filter(|line| line.starts_with("note: ") && line.contains(words)).count();

@@ -24,10 +24,10 @@ impl Address {
             return Err(fault("it must begin with http:// or https://"));
         }
         if !url.username().is_empty() || url.password().is_some() {
-            return Err(fault("it holds a name or a password, which would stand in place of the token"));
+            return Err(fault("it contains a name or a password, which would replace the token"));
         }
         if url.query().is_some() || url.fragment().is_some() {
-            return Err(fault("it holds a query or a fragment"));
+            return Err(fault("it contains a query or a fragment"));
         }
         let mut root = url.clone();
         let path = url.path().trim_end_matches('/');

@@ -3,7 +3,7 @@
 /// One clause for a person: whose budget is used up, and what it says of spent and allowed dollars.
 pub(super) fn used_up(text: &str) -> String {
     if VENDORS.iter().any(|wording| text.to_lowercase().contains(wording)) {
-        return "the proxy's own account at the vendor has no money left".to_owned();
+        return "the proxy's own account with the vendor has no credit left".to_owned();
     }
     let whose = whose(text);
     let spent = SPENT.iter().find_map(|mark| figure(text, mark));
@@ -118,7 +118,7 @@ mod tests {
                 "the budget of the tag ci is used up: $2 spent of $1"
             }),
             ("You exceeded your current quota, please check your plan and billing details.", {
-                "the proxy's own account at the vendor has no money left"
+                "the proxy's own account with the vendor has no credit left"
             }),
             ("no more money today", "a budget is used up"),
         ] {

@@ -187,7 +187,7 @@ impl Proxy {
             (info, models) => {
                 let mut or_note = |path: &str, answer: Result<Value, llm::Error>| {
                     answer.unwrap_or_else(|error| {
-                        notes.push(format!("{path} could not be read ({error}); what it would tell is unknown"));
+                        notes.push(format!("could not read {path} ({error}); its information is missing"));
                         Value::Null
                     })
                 };
@@ -256,7 +256,7 @@ impl Proxy {
         });
         if let Some(answered) = answered.as_ref().filter(|answered| answered.fallback && !request.fallbacks) {
             let message =
-                format!("{} ({}) answered in place of {}", answered.alias, answered.backing, request.model.alias);
+                format!("{} ({}) answered instead of {}", answered.alias, answered.backing, request.model.alias);
             return Err(failure(Trouble::FallbackRefused, message));
         }
         let mut reply = match request.model.route {
@@ -310,7 +310,7 @@ impl Proxy {
 
     fn cleaned(&self, mut error: llm::Error) -> llm::Error {
         if let (Trouble::Unreachable, Some(through)) = (error.trouble, &self.through) {
-            let _ = write!(error.message, "; the way leads through {through}, save to what NO_PROXY names");
+            let _ = write!(error.message, "; requests go through {through}, except to hosts in NO_PROXY");
         }
         cleaned(error, self.token.expose_secret())
     }

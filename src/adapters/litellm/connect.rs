@@ -11,11 +11,7 @@ pub(super) fn no_response(error: reqwest::Error, url: &str) -> llm::Error {
     let trouble = trouble(&error);
     let error = error.without_url();
     let cause = innermost(&error);
-    let hint = if trouble == Trouble::BadCertificate {
-        " (a private authority's certificate can be named in the configuration)"
-    } else {
-        ""
-    };
+    let hint = if trouble == Trouble::BadCertificate { " (for a private authority, set proxy.ca_file)" } else { "" };
     failure(trouble, format!("{url}: {cause}{hint}"))
 }
 

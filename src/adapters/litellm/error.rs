@@ -19,7 +19,7 @@ use crate::{domain::upstream::Trouble, ports::llm};
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The address is not one of an HTTP server.
-    #[error("the proxy's address {address:?} cannot be used: {reason}")]
+    #[error("cannot use the proxy's address {address:?}: {reason}")]
     Address {
         /// As it was given, without a name and password.
         address: String,
@@ -27,10 +27,10 @@ pub enum Error {
         reason: String,
     },
     /// The token is empty, or holds characters that no header can carry.
-    #[error("the proxy's token cannot be sent: it is empty or holds line breaks or other control characters")]
+    #[error("cannot send the proxy's token: it is empty or contains control characters such as line breaks")]
     Token,
     /// The file of a further certificate authority cannot be read.
-    #[error("the certificate file {} cannot be read: {source}", path.display())]
+    #[error("cannot read the certificate file {}: {source}", path.display())]
     CaFile {
         /// Which.
         path: PathBuf,
@@ -38,13 +38,13 @@ pub enum Error {
         source: std::io::Error,
     },
     /// The file of a further certificate authority holds no certificate in PEM form.
-    #[error("the certificate file {} holds no usable certificate in PEM form", path.display())]
+    #[error("the certificate file {} contains no usable certificate in PEM format", path.display())]
     CaContent {
         /// Which.
         path: PathBuf,
     },
     /// The HTTP client could not be set up.
-    #[error("the HTTP client cannot be set up: {source}")]
+    #[error("cannot set up the HTTP client: {source}")]
     Client {
         /// Why.
         source: reqwest::Error,
@@ -97,7 +97,7 @@ pub(super) fn from_response(status: u16, headers: &HeaderMap, body: &str, url: &
     }
     let trouble = classify(status, &wire.kind, &wire.text);
     let told = match readable(&wire.text) {
-        text if text.is_empty() => format!("HTTP {status} at {url}, without a word"),
+        text if text.is_empty() => format!("HTTP {status} at {url}, without a message"),
         text if is_vendors_key(status, &wire) => {
             format!(
                 "HTTP {status}: the vendor refuses the proxy's own key, which the proxy's operator must renew: {text}"

@@ -31,7 +31,7 @@ mod stream;
 pub use catalog::{Catalog, Deployment, Entry};
 pub use client::{Proxy, Settings};
 pub use error::Error;
-pub use overrides::{Instead, Override, PinError, listed};
+pub use overrides::{Instead, Override, PinError, short_list};
 
 use reqwest::header::HeaderMap;
 

@@ -64,15 +64,15 @@ pub enum Instead {
 impl fmt::Display for Instead {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Near(names) => write!(f, "near it are {}", names.join(", ")),
-            Self::Any(names) => write!(f, "it may use {}", listed(names)),
+            Self::Near(names) => write!(f, "similar names: {}", names.join(", ")),
+            Self::Any(names) => write!(f, "it may use {}", short_list(names)),
         }
     }
 }
 
 /// Names of models in a list that stays short.
 #[must_use]
-pub fn listed(offered: &[String]) -> String {
+pub fn short_list(offered: &[String]) -> String {
     let named = offered.iter().take(LISTED).map(String::as_str).collect::<Vec<_>>().join(", ");
     match offered.len().checked_sub(LISTED) {
         _ if offered.is_empty() => "none at all".to_owned(),
@@ -165,7 +165,7 @@ impl Entry {
         said("reasoning", declared.reasoning.is_some());
         said("prices", *prices != Prices::default());
         if !told.is_empty() {
-            self.notes.push(format!("declared in the configuration: {}", told.join(", ")));
+            self.notes.push(format!("declared in your settings: {}", told.join(", ")));
         }
     }
 }

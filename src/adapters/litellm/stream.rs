@@ -217,7 +217,7 @@ pub(super) fn unreadable(text: &str) -> Error {
 }
 
 /// What was told with a refusal.
-pub(super) fn told(refusal: String, reply: &Reply, reason: &str) -> String {
+pub(super) fn refusal_text(refusal: String, reply: &Reply, reason: &str) -> String {
     [refusal, reply.text()].into_iter().find(|text| !text.trim().is_empty()).unwrap_or_else(|| reason.to_owned())
 }
 

@@ -1,7 +1,7 @@
-//! Bringing the work of a task that was handed back into the person's checkout, and taking it back.
+//! Applies the work of a finished task to the user's checkout, and undoes that.
 //!
-//! Each step is an intent in the task's log, opened before anything is touched; a step that a dead process left is gone
-//! on with by whoever comes next. What is brought is the task's part: never the snapshot of unfinished work.
+//! Each step is an intent in the task's log, opened before anything is touched; the next process finishes a step that a
+//! dead one left. Only the task's own commits are applied, never the snapshot of uncommitted work.
 
 mod step;
 
@@ -11,81 +11,84 @@ use super::super::{Error, record};
 use crate::{
     domain::{
         amount::counted,
-        apply::Standing,
+        apply::ApplyState,
         event::EventKind,
         id::{CommitId, IntentId},
-        intent::{IntentKind, Landing, Manner, Status},
+        intent::{IntentKind, Manner, Status, UserCommit},
         task::Task,
     },
     log::{Journal, crash},
     repo::{self, Checkout, Direction, Written},
 };
 
-pub use step::{Seen, There};
+pub use step::{Present, Seen};
 use step::{Step, next_step};
 
-const TAKEN_BACK: &str = "taken back, as the person decided";
+const TAKEN_BACK: &str = "undone, as you decided";
 
-/// What came of it.
+/// How the work was applied.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Brought {
     /// The files are in the checkout, uncommitted.
     Files,
-    /// The branch of the person's stands at the task's head.
+    /// The user's branch was fast-forwarded to the task's head.
     FastForward,
-    /// So many commits of the person's hold it.
+    /// In this number of commits.
     Commits(usize),
-    /// It is in the checkout already, as was seen.
-    Already(There),
+    /// It was already in the checkout.
+    Already(Present),
 }
 
-/// What came of it, and what the person should know.
+/// The result of applying, and what the user should know.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Report {
-    /// What came of it.
+    /// How the work was applied.
     pub brought: Brought,
-    /// Not all of it is there: somebody was at work in the checkout meanwhile.
+    /// Part of it is missing: someone changed the checkout meanwhile.
     pub incomplete: bool,
-    /// Paths of it that are not as they were brought.
+    /// Paths that differ from what was applied.
     pub left: Vec<String>,
     /// In sentences.
     pub notices: Vec<String>,
 }
 
-/// Brings the work home, or goes on with it.
+/// Applies the work, or finishes applying it.
 pub fn apply(journal: &mut Journal, checkout: &Checkout, manner: Manner) -> Result<Report, Error> {
     let (mut any, before) = (false, journal.task().intents.len());
     let mut notices = Vec::new();
     loop {
-        let standing = journal.task().standing();
-        let next = match standing {
-            Standing::Begun(id) | Standing::PuttingBack(id) => id,
-            // done a moment ago
-            Standing::Applied { advanced, .. } if any => {
+        let state = journal.task().apply_state();
+        let next = match state {
+            ApplyState::Applying(id) | ApplyState::PuttingBack(id) => id,
+            // just done by this process
+            ApplyState::Applied { advanced, .. } if any => {
                 let brought = if advanced { Brought::FastForward } else { Brought::Files };
                 return looked_again(journal.task(), checkout, brought, before, notices);
             }
-            Standing::Apart | Standing::Uncommitted { .. } | Standing::Committed { .. } | Standing::Applied { .. } => {
+            ApplyState::NotApplied
+            | ApplyState::Uncommitted { .. }
+            | ApplyState::Committed { .. }
+            | ApplyState::Applied { .. } => {
                 match next_step(journal.task(), checkout, manner, journal.clock().civil_ms(), any)? {
                     Step::Do(kind, more) => {
                         notices.extend(more);
                         record::open(journal, *kind)?
                     }
-                    Step::There(there) => {
-                        notices.extend(there.notices.iter().cloned());
-                        let brought = match (journal.task().standing(), any) {
-                            (Standing::Committed { .. }, true) => {
-                                Brought::Commits(step::landed(journal.task(), checkout)?)
+                    Step::Present(present) => {
+                        notices.extend(present.notices.iter().cloned());
+                        let brought = match (journal.task().apply_state(), any) {
+                            (ApplyState::Committed { .. }, true) => {
+                                Brought::Commits(step::committed_by_user(journal.task(), checkout)?)
                             }
                             (
-                                Standing::Apart
-                                | Standing::Begun(_)
-                                | Standing::PuttingBack(_)
-                                | Standing::Uncommitted { .. }
-                                | Standing::Committed { .. }
-                                | Standing::Applied { .. },
+                                ApplyState::NotApplied
+                                | ApplyState::Applying(_)
+                                | ApplyState::PuttingBack(_)
+                                | ApplyState::Uncommitted { .. }
+                                | ApplyState::Committed { .. }
+                                | ApplyState::Applied { .. },
                                 _,
-                            ) => Brought::Already(there),
+                            ) => Brought::Already(present),
                         };
                         return looked_again(journal.task(), checkout, brought, before, notices);
                     }
@@ -98,8 +101,8 @@ pub fn apply(journal: &mut Journal, checkout: &Checkout, manner: Manner) -> Resu
     }
 }
 
-/// The report of what was brought, after a look at whether it is there: a person may have saved, stashed or reset
-/// meanwhile. Of the commits those count that this process made: the intents from `since` on.
+/// The report, after checking that the work is still there: the user may have saved, stashed or reset meanwhile. Only
+/// commits that this process made count: the intents from `since` on.
 fn looked_again(
     task: &Task,
     checkout: &Checkout,
@@ -108,91 +111,94 @@ fn looked_again(
     mut notices: Vec<String>,
 ) -> Result<Report, Error> {
     let (mut left, mut incomplete) = (Vec::new(), false);
-    match (&brought, task.standing()) {
-        (Brought::Files | Brought::FastForward, Standing::Applied { plan, advanced }) => {
+    match (&brought, task.apply_state()) {
+        (Brought::Files | Brought::FastForward, ApplyState::Applied { plan, advanced }) => {
             let files = checkout.plan_files(&plan)?;
             left = files.undone.union(&files.changed).map(|path| path.to_string_lossy().into_owned()).collect();
             let held = task.head.as_ref().map_or(Ok(true), |head| checkout.head_contains(head))?;
             incomplete = !left.is_empty() || advanced && !held;
             if advanced && !held {
-                notices.push("the branch was moved away again meanwhile, and not by nisse".to_owned());
+                notices.push("something other than nisse moved the branch meanwhile".to_owned());
             }
         }
         (Brought::Commits(_), _) => {
             let made = task.intents.iter().skip(since).filter_map(|one| {
-                let IntentKind::Land(landing) = &one.kind else { return None };
-                (one.status == Status::Settled).then_some(landing)
+                let IntentKind::UserCommit(commit) = &one.kind else { return None };
+                (one.status == Status::Settled).then_some(commit)
             });
             let mut gone = 0;
-            for landing in made {
-                gone += usize::from(!checkout.has_user_commit(landing)?);
+            for commit in made {
+                gone += usize::from(!checkout.has_user_commit(commit)?);
             }
             incomplete = gone > 0;
             if incomplete {
-                notices
-                    .push(format!("{} not in HEAD any more: it was moved meanwhile", counted(gone as u64, "commit")));
+                notices.push(format!(
+                    "{} missing from HEAD: something moved it meanwhile",
+                    counted(gone as u64, "commit")
+                ));
             }
         }
         (Brought::Files | Brought::FastForward | Brought::Already(_), _) => {}
     }
     if incomplete {
-        notices.push(format!("run `nisse apply {:#}` again for what is missing", task.id));
+        notices.push(format!("to apply what is missing: nisse apply {:#}", task.id));
     }
     Ok(Report { brought, incomplete, left, notices })
 }
 
-/// Where the work is, if nothing is to be done for it; looked at without a word in the log.
-pub fn already(task: &Task, checkout: &Checkout, manner: Manner, at_ms: u64) -> Result<Option<There>, Error> {
-    match task.standing() {
-        Standing::Begun(_) | Standing::PuttingBack(_) => Ok(None),
-        Standing::Apart | Standing::Uncommitted { .. } | Standing::Committed { .. } | Standing::Applied { .. } => {
-            Ok(match next_step(task, checkout, manner, at_ms, false)? {
-                Step::There(there) => Some(there),
-                Step::Do(..) => None,
-            })
-        }
+/// Where the work is, if it is already applied. Records nothing.
+pub fn already(task: &Task, checkout: &Checkout, manner: Manner, at_ms: u64) -> Result<Option<Present>, Error> {
+    match task.apply_state() {
+        ApplyState::Applying(_) | ApplyState::PuttingBack(_) => Ok(None),
+        ApplyState::NotApplied
+        | ApplyState::Uncommitted { .. }
+        | ApplyState::Committed { .. }
+        | ApplyState::Applied { .. } => Ok(match next_step(task, checkout, manner, at_ms, false)? {
+            Step::Present(present) => Some(present),
+            Step::Do(..) => None,
+        }),
     }
 }
 
-/// What came of taking back.
+/// The result of undoing.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum PutBack {
-    /// Nothing of the task's is in the checkout that could be taken back: why.
+    /// There was nothing to undo, and why.
     Nothing(&'static str),
-    /// It was taken back before, and these paths were left: they are neither as they were nor as they were brought.
+    /// It was undone before, except for these paths, which differ from both before and after.
     Left(Vec<String>),
-    /// It was taken back, as far as it could be.
+    /// It was undone as far as possible.
     Done {
-        /// What was moved, and what was left.
+        /// What was restored, and what was left.
         carried: Written,
-        /// The paths that stay, because the person has committed them.
+        /// The paths that stay because the user has committed them.
         committed: Vec<String>,
-        /// Paths of the task's that an earlier application brought, and that are still here, uncommitted.
+        /// Paths that an earlier `nisse apply` changed and that are still here, uncommitted.
         earlier: Vec<String>,
     },
 }
 
 const COMMITTED: &str = "its work is committed here";
 const NOT_HERE: &str = "it is not applied here";
-const TOO_LATE: &str = "what its files were before is no longer kept";
+const TOO_LATE: &str = "the files from before it are no longer kept";
 
-/// Takes back what was brought and is not committed.
+/// Undoes what was applied and is not committed.
 pub fn put_back(journal: &mut Journal, checkout: &Checkout) -> Result<PutBack, Error> {
-    let plan = match journal.task().standing() {
-        Standing::PuttingBack(id) => match journal.task().intent(id).map(|intent| &intent.kind) {
+    let plan = match journal.task().apply_state() {
+        ApplyState::PuttingBack(id) => match journal.task().intent(id).map(|intent| &intent.kind) {
             Some(IntentKind::PutBack { plan }) => plan.clone(),
             Some(_) | None => return Err(Error::Bug("what is put back has no plan")),
         },
-        Standing::Begun(id) => match journal.task().intent(id).map(|intent| intent.kind.clone()) {
+        ApplyState::Applying(id) => match journal.task().intent(id).map(|intent| intent.kind.clone()) {
             Some(IntentKind::Apply { advance: Some(advance), .. })
                 if checkout.base()?.commit.as_ref() == Some(&advance.to) =>
             {
-                // it came to its end after all
+                // it had finished after all
                 go_on(journal, checkout, id)?;
                 return Ok(PutBack::Nothing(COMMITTED));
             }
             Some(IntentKind::Apply { plan, .. }) => plan,
-            Some(IntentKind::Land(Landing { plan, merge, parent, .. })) => {
+            Some(IntentKind::UserCommit(UserCommit { plan, merge, parent, .. })) => {
                 if checkout.base()?.commit == parent {
                     if let Some(other) = merge {
                         checkout.abort_merge(&other)?;
@@ -201,8 +207,8 @@ pub fn put_back(journal: &mut Journal, checkout: &Checkout) -> Result<PutBack, E
                 } else {
                     go_on(journal, checkout, id)?;
                 }
-                if journal.task().intent(id).is_some_and(|landing| landing.status == Status::Settled) {
-                    // it was made after all
+                if journal.task().intent(id).is_some_and(|commit| commit.status == Status::Settled) {
+                    // the commit was made after all
                     return Ok(PutBack::Nothing(COMMITTED));
                 }
                 crash::point("put_back.unlanded");
@@ -217,7 +223,7 @@ pub fn put_back(journal: &mut Journal, checkout: &Checkout) -> Result<PutBack, E
             }
             Some(_) | None => return Err(Error::Bug("what was begun cannot be taken back")),
         },
-        Standing::Uncommitted { plan, .. } | Standing::Applied { plan, advanced: false } => {
+        ApplyState::Uncommitted { plan, .. } | ApplyState::Applied { plan, advanced: false } => {
             if !checkout.has_commit(&plan)? {
                 return Ok(PutBack::Nothing(TOO_LATE));
             }
@@ -228,27 +234,27 @@ pub fn put_back(journal: &mut Journal, checkout: &Checkout) -> Result<PutBack, E
             }
             plan
         }
-        Standing::Committed { .. } | Standing::Applied { advanced: true, .. } => {
+        ApplyState::Committed { .. } | ApplyState::Applied { advanced: true, .. } => {
             return Ok(PutBack::Nothing(COMMITTED));
         }
-        Standing::Apart => {
+        ApplyState::NotApplied => {
             let left = left_before(journal.task(), checkout)?;
             return Ok(if left.is_empty() { PutBack::Nothing(NOT_HERE) } else { PutBack::Left(left) });
         }
     };
-    let id = match journal.task().standing() {
-        Standing::PuttingBack(id) => id,
-        Standing::Apart
-        | Standing::Begun(_)
-        | Standing::Uncommitted { .. }
-        | Standing::Committed { .. }
-        | Standing::Applied { .. } => record::open(journal, IntentKind::PutBack { plan: plan.clone() })?,
+    let id = match journal.task().apply_state() {
+        ApplyState::PuttingBack(id) => id,
+        ApplyState::NotApplied
+        | ApplyState::Applying(_)
+        | ApplyState::Uncommitted { .. }
+        | ApplyState::Committed { .. }
+        | ApplyState::Applied { .. } => record::open(journal, IntentKind::PutBack { plan: plan.clone() })?,
     };
     crash::point("put_back.opened");
     take_back(journal, checkout, id, &plan)
 }
 
-/// What taking back the last time had to leave, so far as it is still so.
+/// The paths that the last undo left, if they still differ.
 fn left_before(task: &Task, checkout: &Checkout) -> Result<Vec<String>, Error> {
     let plan = task.intents.iter().rev().find_map(|one| {
         let IntentKind::PutBack { plan } = &one.kind else { return None };
@@ -260,17 +266,16 @@ fn left_before(task: &Task, checkout: &Checkout) -> Result<Vec<String>, Error> {
     }
 }
 
-/// Does what an intent stands for; done already, or by half, it does the rest.
-/// Gives what the person should know.
+/// Does what an intent says, or the rest of it. Returns what the user should know.
 fn go_on(journal: &mut Journal, checkout: &Checkout, id: IntentId) -> Result<Vec<String>, Error> {
-    // the taking back of what was begun comes first
-    let id = match journal.task().standing() {
-        Standing::PuttingBack(back) => back,
-        Standing::Apart
-        | Standing::Begun(_)
-        | Standing::Uncommitted { .. }
-        | Standing::Committed { .. }
-        | Standing::Applied { .. } => id,
+    // an undo comes first
+    let id = match journal.task().apply_state() {
+        ApplyState::PuttingBack(back) => back,
+        ApplyState::NotApplied
+        | ApplyState::Applying(_)
+        | ApplyState::Uncommitted { .. }
+        | ApplyState::Committed { .. }
+        | ApplyState::Applied { .. } => id,
     };
     let task = journal.task();
     let (task_id, first) = (task.id, is_first(task));
@@ -284,12 +289,12 @@ fn go_on(journal: &mut Journal, checkout: &Checkout, id: IntentId) -> Result<Vec
                 checkout.advance(&advance)?;
             }
         }
-        Some(IntentKind::Land(landing)) => {
-            match checkout.make_user_commit(task_id, &landing) {
+        Some(IntentKind::UserCommit(commit)) => {
+            match checkout.make_user_commit(task_id, &commit) {
                 Ok(_) => {}
-                // the person has committed something else meanwhile: it is made on top of that
+                // the user committed something else meanwhile: the commit goes on top of that
                 Err(repo::Error::HeadMoved { .. }) => {
-                    abandon(journal, id, "HEAD is elsewhere by now, and the commit was not made")?;
+                    abandon(journal, id, "HEAD has moved, so the commit was not made")?;
                     return Ok(notices);
                 }
                 Err(error @ repo::Error::NotCommitted { .. }) => {
@@ -311,21 +316,21 @@ fn go_on(journal: &mut Journal, checkout: &Checkout, id: IntentId) -> Result<Vec
     Ok(notices)
 }
 
-/// Goes on with what a dead process had begun. What the repository refuses is told, and stays pending.
+/// Finishes what a dead process began. What the repository refuses is recorded, and stays pending.
 pub(super) fn recover(journal: &mut Journal, checkout: &Checkout, intent: IntentId) -> Result<(), Error> {
     match go_on(journal, checkout, intent) {
-        Err(Error::Repo(error)) => record::recovered(journal, format!("the work could not be applied: {error}")),
+        Err(Error::Repo(error)) => record::recovered(journal, format!("could not apply the work: {error}")),
         other => other.map(drop),
     }
 }
 
-/// Whether nothing of the task was brought before, since it was last put back.
+/// Whether nothing of the task was applied since it was last undone.
 fn is_first(task: &Task) -> bool {
     let since = task.intents.iter().rev().take_while(|one| !matches!(one.kind, IntentKind::PutBack { .. }));
-    !since.into_iter().any(|one| matches!(one.kind, IntentKind::Land(_)) && one.status == Status::Settled)
+    !since.into_iter().any(|one| matches!(one.kind, IntentKind::UserCommit(_)) && one.status == Status::Settled)
 }
 
-/// The paths of a plan that the person has committed since it was made.
+/// The paths of a plan that the user has committed since it was made.
 fn committed(task: &Task, checkout: &Checkout, plan: &CommitId) -> Result<BTreeSet<std::path::PathBuf>, Error> {
     let Some(before) = step::snapshot_of(task, plan) else {
         return Err(Error::Bug("a plan was to be taken back that nobody made"));
@@ -333,7 +338,7 @@ fn committed(task: &Task, checkout: &Checkout, plan: &CommitId) -> Result<BTreeS
     Ok(checkout.committed_since(task.id, plan, &before)?)
 }
 
-/// Takes a plan back, and with it the application that was begun. What the person has committed stays.
+/// Undoes a plan, and the apply that had begun. What the user has committed stays.
 fn take_back(journal: &mut Journal, checkout: &Checkout, id: IntentId, plan: &CommitId) -> Result<PutBack, Error> {
     let begun = journal.task().pending_intents().find_map(|one| {
         let IntentKind::Apply { plan: of, advance, .. } = &one.kind else { return None };

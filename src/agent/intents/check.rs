@@ -71,7 +71,7 @@ fn take_back(journal: &mut Journal, place: &Workplace<'_>, head: &CommitId, unse
     let told = after_command::taken_back(journal.task(), at_ms, place.worktree()?, head, "check", unseen)?;
     record::notice(
         journal,
-        told.map(|told| format!("while the checks ran, they or somebody else changed files; {told}")),
+        told.map(|told| format!("the checks, or someone else, changed files while they ran; {told}")),
     )
 }
 
@@ -163,5 +163,5 @@ pub(super) async fn recover(
     }
     let head = head(journal.task())?;
     take_back(journal, place, &head, true)?;
-    record::abandoned(journal, intent, "the check was cut off; it is run again")
+    record::abandoned(journal, intent, "the check was interrupted; it will run again")
 }

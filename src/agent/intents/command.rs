@@ -7,7 +7,7 @@ use super::super::{
     reopen,
     tools::{self, RunCommand},
     uncommittable,
-    workplace::{Workplace, head, standing},
+    workplace::{Workplace, existing_worktree, head},
 };
 use crate::{
     domain::{
@@ -83,8 +83,8 @@ pub(super) async fn recover(
         Some(Answer::Drop) | None => {
             let left = left_over(journal, place)?;
             let cause = format!(
-                "how this command ended was not recorded, so it is not known how far it came: {}{left}",
-                command_line::shown(line)
+                "the log does not say how this command ended, so it may have run only in part: {}{left}",
+                command_line::one_line(line)
             );
             record::gate(journal, place.checkout, &cause)
         }
@@ -94,14 +94,14 @@ pub(super) async fn recover(
 /// What a command left that nobody saw the end of, in words that go on from its name.
 fn left_over(journal: &mut Journal, place: &Workplace<'_>) -> Result<String, Error> {
     let head = head(journal.task())?;
-    let Some(standing) = standing(journal.task(), place.checkout)? else { return Ok(String::new()) };
-    let changed = standing.changed_since(&head)?;
-    record::repairs(journal, &standing)?;
+    let Some(worktree) = existing_worktree(journal.task(), place.checkout)? else { return Ok(String::new()) };
+    let changed = worktree.changed_since(&head)?;
+    record::repairs(journal, &worktree)?;
     let mut left =
         if changed.is_empty() { String::new() } else { format!("; changed: {}", record::first_of(&changed)) };
-    match standing.tip()? {
+    match worktree.tip()? {
         Some(tip) if tip == head => {}
-        Some(tip) => left = format!("{left}; its branch is at {}, and was at {}", tip.short(), head.short()),
+        Some(tip) => left = format!("{left}; its branch moved from {} to {}", head.short(), tip.short()),
         None => left += "; its branch is gone",
     }
     Ok(left)

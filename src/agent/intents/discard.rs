@@ -37,7 +37,7 @@ pub(in super::super) fn discard(
     if task.ready.is_none() {
         return clear_unready(journal, place);
     }
-    let tip = if task.given_up() {
+    let tip = if task.is_given_up() {
         keep_files_without_commits(journal, place)?;
         keep_all(journal, place)?
     } else {
@@ -54,13 +54,13 @@ pub(in super::super) fn discard(
 
 /// Given up, it leaves nothing under its names, also where it never stood. What cannot be removed changes no outcome.
 fn clear_unready(journal: &mut Journal, place: &Workplace<'_>) -> Result<(), Error> {
-    in_place::take_back(journal, place)?;
+    in_place::undo_switch(journal, place)?;
     let base = journal.task().started.workplace.base.commit.clone();
     // without a base there is no commit to name the start; the branch is known by its name and its snapshot
     let start = base.clone().unwrap_or_else(|| CommitId(String::new()));
     let removed = place.branch(journal.task(), &start).and_then(|own| Ok(own.remove_unready(base.as_ref())?));
     if let Err(error) = removed {
-        let cause = format!("what the task left could not be removed: {error}");
+        let cause = format!("could not remove what the task left: {error}");
         record::recovered(journal, cause)?;
     }
     crash::point("drop.cleared");
@@ -78,9 +78,11 @@ fn keep_what_no_call_made(journal: &mut Journal, place: &Workplace<'_>) -> Resul
     let (head, at_ms) = (head(task)?, journal.clock().civil_ms());
     let kept = worktree.differs_from(&head).and_then(|changed| {
         let kept = if changed.is_empty() { None } else { worktree.save_files("end", &head, at_ms)? };
-        Ok(kept.map(|kept| format!("changed in the worktree, and by no call: {}; kept at {kept}", changed.join(", "))))
+        Ok(kept.map(|kept| {
+            format!("changed in the worktree by something other than the task: {}; kept at {kept}", changed.join(", "))
+        }))
     });
-    let cause = kept.unwrap_or_else(|error| Some(one_line(&format!("the worktree could not be looked at: {error}"))));
+    let cause = kept.unwrap_or_else(|error| Some(one_line(&format!("could not read the worktree: {error}"))));
     record::notice(journal, cause)
 }
 

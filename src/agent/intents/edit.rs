@@ -123,8 +123,10 @@ pub(super) async fn recover(
     } else if now.as_ref() == left.before {
         record::abandoned(journal, intent, "the edit had not happened")
     } else {
-        let cause =
-            format!("{} is neither what it was before the interrupted edit nor what it should be after it", left.path);
+        let cause = format!(
+            "{} differs both from before the interrupted edit and from what the edit should have made of it",
+            left.path
+        );
         record::gate(journal, place.checkout, &cause)
     }
 }

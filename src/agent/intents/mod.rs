@@ -30,14 +30,14 @@ pub(super) async fn recover(
     }
     if let Some(call) = intent.kind.call() {
         if journal.task().unanswered().is_none_or(|open| open.id != *call) {
-            return record::settled(journal, id, "its call was answered already");
+            return record::settled(journal, id, "its call was already answered");
         }
-        if journal.task().given_up() {
+        if journal.task().is_given_up() {
             return decisions::give_call_up(journal, place, id);
         }
     }
     match &intent.kind {
-        IntentKind::Task => record::settled(journal, id, "the task's end was in the log already"),
+        IntentKind::Task => record::settled(journal, id, "the task's end was already in the log"),
         IntentKind::FileEdit { call, path, before, after, answer } => {
             let left = edit::Left { call, path, before: before.as_ref(), after, answer };
             edit::recover(journal, place, outside, id, &left).await
@@ -48,7 +48,7 @@ pub(super) async fn recover(
         IntentKind::Discard { tip, .. } => discard::carry_out(journal, place, id, Some("the branch is discarded"), tip),
         IntentKind::CleanUp => clean_up::carry_out(journal, place, id, Some("the worktree is gone")),
         IntentKind::CheckoutSwitch { way, snapshot } => in_place::recover(journal, place, id, way, snapshot),
-        IntentKind::Apply { .. } | IntentKind::Land(_) | IntentKind::PutBack { .. } => {
+        IntentKind::Apply { .. } | IntentKind::UserCommit(_) | IntentKind::PutBack { .. } => {
             apply::recover(journal, place.checkout, id)
         }
     }

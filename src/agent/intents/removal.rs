@@ -4,7 +4,7 @@
 use super::super::{
     Error, record,
     uncommittable::{self, Which},
-    workplace::{Workplace, standing},
+    workplace::{Workplace, existing_worktree},
 };
 use crate::{
     domain::{id::IntentId, line::one_line},
@@ -15,14 +15,14 @@ use crate::{
 /// Moves out of a worktree that is to go what would be lost with it. One that cannot be opened is for its removal to see to.
 pub(super) fn empty_worktree(journal: &mut Journal, place: &Workplace<'_>) -> Result<Result<(), repo::Error>, Error> {
     // opened anew only where nothing of this process's is at work in it: that removes locks
-    let standing = match &place.worktree {
+    let worktree = match &place.worktree {
         Some(worktree) => worktree.clone(),
-        None => match standing(journal.task(), place.checkout) {
-            Ok(Some(standing)) => standing,
+        None => match existing_worktree(journal.task(), place.checkout) {
+            Ok(Some(worktree)) => worktree,
             Ok(None) | Err(_) => return Ok(Ok(())),
         },
     };
-    match uncommittable::move_out(journal, &standing, Which::All) {
+    match uncommittable::move_out(journal, &worktree, Which::All) {
         Err(Error::Repo(error)) => Ok(Err(error)),
         moved => moved.map(Ok),
     }

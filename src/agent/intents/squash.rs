@@ -51,7 +51,7 @@ pub(super) async fn recover(
     intent: IntentId,
     (from, to): (&CommitId, &CommitId),
 ) -> Result<(), Error> {
-    if journal.task().given_up() {
+    if journal.task().is_given_up() {
         place.branch(journal.task(), to)?.squash_apply(from, to)?;
     } else if reopen::reopen(journal, place, outside).await? {
         place.worktree()?.squash_apply(from, to)?;

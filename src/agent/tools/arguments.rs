@@ -38,7 +38,7 @@ fn value(text: &str) -> Result<Value, String> {
 }
 
 /// The arguments fitted to the schema, or everything that is wrong with them.
-pub(super) fn fitted(
+pub(super) fn coerced(
     tool: ToolName,
     schema: &Value,
     mut given: Map<String, Value>,

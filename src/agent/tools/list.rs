@@ -22,7 +22,7 @@ pub struct ListFiles {
     pub under: Option<String>,
 }
 
-pub(super) async fn look(list: &ListFiles, host: &dyn Host, rules: &FileRules) -> Result<Looked, Error> {
+pub(super) async fn list_files(list: &ListFiles, host: &dyn Host, rules: &FileRules) -> Result<Looked, Error> {
     let listing = listing(list.glob.as_ref(), list.under.as_ref(), host, rules).await?;
     let listed = host.list(&listing).await?;
     if listed.paths.is_empty() {

@@ -160,26 +160,26 @@ pub fn parse(call: &Call, offered: &[OfferedTool]) -> Result<Tool, Refusal> {
     let invalid = |reasons: &[String]| {
         Refusal::Invalid(format!("Wrong arguments: {}. {}.{}", reasons.join("; "), usage(), still_open()))
     };
-    let fitted = arguments::fitted(tool, schema, given).map_err(|reasons| invalid(&reasons))?;
+    let coerced = arguments::coerced(tool, schema, given).map_err(|reasons| invalid(&reasons))?;
     let unfit = |error: serde_json::Error| invalid(&[error.to_string()]);
     Ok(match tool {
-        ToolName::ReadFile => Tool::Look(Look::ReadFile(typed(fitted).map_err(unfit)?)),
-        ToolName::ListFiles => Tool::Look(Look::ListFiles(typed(fitted).map_err(unfit)?)),
-        ToolName::Search => Tool::Look(Look::Search(typed(fitted).map_err(unfit)?)),
-        ToolName::WriteFile => Tool::Edit(Edit::WriteFile(typed(fitted).map_err(unfit)?)),
-        ToolName::EditFile => Tool::Edit(Edit::EditFile(typed(fitted).map_err(unfit)?)),
-        ToolName::RunCommand => Tool::RunCommand(typed(fitted).map_err(unfit)?),
-        ToolName::HandBack => Tool::HandBack(typed(fitted).map_err(unfit)?),
+        ToolName::ReadFile => Tool::Look(Look::ReadFile(typed(coerced).map_err(unfit)?)),
+        ToolName::ListFiles => Tool::Look(Look::ListFiles(typed(coerced).map_err(unfit)?)),
+        ToolName::Search => Tool::Look(Look::Search(typed(coerced).map_err(unfit)?)),
+        ToolName::WriteFile => Tool::Edit(Edit::WriteFile(typed(coerced).map_err(unfit)?)),
+        ToolName::EditFile => Tool::Edit(Edit::EditFile(typed(coerced).map_err(unfit)?)),
+        ToolName::RunCommand => Tool::RunCommand(typed(coerced).map_err(unfit)?),
+        ToolName::HandBack => Tool::HandBack(typed(coerced).map_err(unfit)?),
     })
 }
 
 /// Carries out a call that only looks. What is impossible or forbidden is a refused answer; only what the machine
 /// could not do is an error.
-pub async fn look(look: &Look, host: &dyn Host, rules: &FileRules, mask: &Mask) -> Result<Looked, Error> {
+pub async fn inspect(look: &Look, host: &dyn Host, rules: &FileRules, mask: &Mask) -> Result<Looked, Error> {
     let looked = match look {
-        Look::ReadFile(read) => read::look(read, host, rules, mask).await,
-        Look::ListFiles(list) => list::look(list, host, rules).await,
-        Look::Search(search) => search::look(search, host, rules).await,
+        Look::ReadFile(read) => read::read_file(read, host, rules, mask).await,
+        Look::ListFiles(list) => list::list_files(list, host, rules).await,
+        Look::Search(search) => search::search(search, host, rules).await,
     };
     match looked {
         Err(error @ (Error::Refused(_) | Error::Changed { .. })) => {

@@ -46,7 +46,12 @@ pub struct ReadFile {
     pub end_line: Option<u64>,
 }
 
-pub(super) async fn look(read: &ReadFile, host: &dyn Host, rules: &FileRules, mask: &Mask) -> Result<Looked, Error> {
+pub(super) async fn read_file(
+    read: &ReadFile,
+    host: &dyn Host,
+    rules: &FileRules,
+    mask: &Mask,
+) -> Result<Looked, Error> {
     let path = &read.path;
     let resolved = rules.resolve(host, path).await?;
     match resolved.kind {
@@ -60,14 +65,14 @@ pub(super) async fn look(read: &ReadFile, host: &dyn Host, rules: &FileRules, ma
         FileKind::Other => return Err(Error::Refused(format!("{path} is not a regular file"))),
     }
     let file = host.read(&resolved.path, REACH).await?;
-    let (content, whole) = shown(read, &file, mask).map_err(Error::Refused)?;
+    let (content, whole) = file_range(read, &file, mask).map_err(Error::Refused)?;
     // a part of a file licenses nobody to replace the rest
     let seen = whole.then_some(Seen { path: resolved.path, hash: file.hash });
     Ok(Looked { status: ResultStatus::Done, content, seen })
 }
 
 /// What the model is shown of a file, and whether that is all of it; or why the range cannot be shown.
-fn shown(read: &ReadFile, file: &FileBytes, mask: &Mask) -> Result<(String, bool), String> {
+fn file_range(read: &ReadFile, file: &FileBytes, mask: &Mask) -> Result<(String, bool), String> {
     let path = &read.path;
     if let Some(kind) = not_text(&file.bytes) {
         return Ok((format!("[{path} is {kind}, {} bytes; it is not shown]", file.size), false));
@@ -169,7 +174,7 @@ mod tests {
 
     fn read(bytes: &[u8], start_line: Option<u64>, end_line: Option<u64>) -> Result<String, String> {
         let file = FileBytes { bytes: bytes.to_vec(), size: bytes.len() as u64, hash: Hash::of(bytes) };
-        shown(&range(start_line, end_line), &file, &Mask::default()).map(|(content, _)| content)
+        file_range(&range(start_line, end_line), &file, &Mask::default()).map(|(content, _)| content)
     }
 
     fn all(bytes: &[u8]) -> String {
@@ -226,7 +231,7 @@ mod tests {
     #[test]
     fn a_file_beyond_reach_says_so_and_shows_no_half_line() {
         let file = FileBytes { bytes: b"a\nb\nha".to_vec(), size: 1 << 40, hash: Hash::of(b"") };
-        let (content, whole) = shown(&range(None, None), &file, &Mask::default()).unwrap();
+        let (content, whole) = file_range(&range(None, None), &file, &Mask::default()).unwrap();
         assert!(!whole && content.starts_with("1\ta\n2\tb\n[the file has 1099511627776 bytes"), "{content}");
     }
 }

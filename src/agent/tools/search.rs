@@ -32,7 +32,7 @@ pub struct Search {
     pub ignore_case: Option<bool>,
 }
 
-pub(super) async fn look(search: &Search, host: &dyn Host, rules: &FileRules) -> Result<Looked, Error> {
+pub(super) async fn search(search: &Search, host: &dyn Host, rules: &FileRules) -> Result<Looked, Error> {
     let asked = host::Search {
         pattern: search.pattern.clone(),
         ignore_case: search.ignore_case.unwrap_or(false),

@@ -1,4 +1,4 @@
-//! What became of the work in the checkout, for people.
+//! The result of `nisse apply`, for people.
 
 use super::{Width, first_line, layout::Fields, plain};
 use crate::{commands::apply::Applied, domain::amount::counted};
@@ -6,7 +6,7 @@ use crate::{commands::apply::Applied, domain::amount::counted};
 /// Columns of the names.
 const NAMES: usize = 10;
 
-/// The whole of it, with the way on.
+/// The result, with what to do next.
 #[must_use]
 pub fn text(applied: &Applied, width: Width) -> String {
     let Applied { task, branch, head, files, left, before, .. } = applied;
@@ -15,14 +15,16 @@ pub fn text(applied: &Applied, width: Width) -> String {
     let counted = |number: usize, thing| counted(number as u64, thing);
     let what = match (applied.how, applied.seen) {
         ("files", _) => format!("applied: {} changed in your checkout, uncommitted", counted(files.len(), "file")),
-        ("fast_forward", _) => format!("applied: {branch} is at {at} now"),
-        ("commits", _) => format!("applied: {} of yours, {branch} is at {at} now", counted(applied.commits, "commit")),
-        ("put_back", _) => format!("put back: {} as before", counted(files.len(), "file")),
-        (_, Some("head")) => format!("already applied: {branch} ({at}) holds the work; nothing was done"),
-        (_, Some("committed")) => {
-            format!("already applied: the files are committed on {branch} ({at}); nothing was done")
+        ("fast_forward", _) => format!("applied: {branch} is now at {at}"),
+        ("commits", _) => {
+            format!("applied: {} in your name; {branch} is now at {at}", counted(applied.commits, "commit"))
         }
-        _ => "already applied: the files are in your checkout, uncommitted; nothing was done".to_owned(),
+        ("put_back", _) => format!("undone: {} restored", counted(files.len(), "file")),
+        (_, Some("head")) => format!("already applied: {branch} ({at}) has the work; nothing was changed"),
+        (_, Some("committed")) => {
+            format!("already applied: the files are committed on {branch} ({at}); nothing was changed")
+        }
+        _ => "already applied: the files are in your checkout, uncommitted; nothing was changed".to_owned(),
     };
     let mut fields = Fields::new(width, NAMES);
     width.folded(&plain(&what), 0).iter().for_each(|line| fields.line(line));
@@ -34,20 +36,20 @@ pub fn text(applied: &Applied, width: Width) -> String {
         fields.field(
             "left",
             &match applied.how {
-                "files" | "fast_forward" => format!("changed or taken away again while it was applied: {left}"),
-                _ => format!("not as the task left them, so nothing was done to: {left}"),
+                "files" | "fast_forward" => format!("changed or removed while nisse applied the work: {left}"),
+                _ => format!("not changed, because they differ from what the task left: {left}"),
             },
         );
     }
     if !applied.committed.is_empty() {
         let named = plain(&applied.committed.join(", "));
-        fields.field("committed", &format!("by you since, and not put back: {named}"));
+        fields.field("committed", &format!("by you since then, and not undone: {named}"));
     }
     for notice in &applied.notices {
         fields.field("note", &plain(notice));
     }
     if let (Some(before), "files") = (before, applied.how) {
-        fields.field("before", &format!("your checkout as it was is kept at {before}"));
+        fields.field("before", &format!("your checkout as it was before is kept at {before}"));
     }
     if applied.how == "files" || applied.seen == Some("uncommitted") {
         fields.whole("undo", &format!("nisse apply {task:#} --abort"));

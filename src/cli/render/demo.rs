@@ -1,4 +1,4 @@
-//! What is said before and after the demo.
+//! What `nisse demo` prints before and after the task.
 
 use super::{Manner, Width, data, diff, result, say};
 use crate::{
@@ -6,14 +6,14 @@ use crate::{
     domain::id::TaskId,
 };
 
-/// Tells what is about to happen.
+/// Says what is about to happen.
 pub fn before(manner: Manner, scratch: &Scratch) {
     if manner.quiet {
         return;
     }
     let lines = [
         &format!("A scratch repository with a bug, and a test that finds it: {}", scratch.repo.display()),
-        "The model is a script behind a server on 127.0.0.1; everything else is what every delegation does.",
+        "The model is a script behind a server on 127.0.0.1; everything else works as in every delegation.",
         "",
         &format!("$ nisse delegate --check '{CHECK}' '{BRIEF}'"),
     ];
@@ -22,13 +22,13 @@ pub fn before(manner: Manner, scratch: &Scratch) {
     }
 }
 
-/// What to do about a demo that was stopped: its server is gone, so that its task cannot go on.
+/// What to do about a stopped demo: its server is gone, so its task cannot be resumed.
 #[must_use]
 pub fn again(_task: TaskId) -> String {
-    "the demo was stopped; nisse demo begins another".to_owned()
+    "the demo was stopped; to start another: nisse demo".to_owned()
 }
 
-/// Shows what it came to, and where to look.
+/// Prints the result, and where to look.
 pub fn after(manner: Manner, scratch: &Scratch, shown: &Shown) {
     if manner.json {
         result::line(manner, &shown.result);
@@ -44,7 +44,7 @@ pub fn after(manner: Manner, scratch: &Scratch, shown: &Shown) {
     if shown.result.exit == 7 {
         fields.line(&again(task));
     }
-    // whole, so that it can be copied
+    // not wrapped, so that it can be copied
     let here = format!("-C {repo} --state-dir {state} {}", task.short());
     fields.whole("story", &format!("nisse log {here}"));
     if shown.result.branch.is_some() {

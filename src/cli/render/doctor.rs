@@ -1,5 +1,5 @@
-//! What the doctor found: with `-v` every setting with its source; then a line for each condition, the bad ones last, with
-//! what to do about them; and the verdict.
+//! The report of `nisse doctor`: with `-v` every setting and its source, then a line for each condition with what to do
+//! about it, the bad ones last, and the verdict.
 
 use super::{
     Width,
@@ -14,7 +14,7 @@ use crate::{
 
 /// Columns of a sign and the longest subject.
 const NAMES: usize = 17;
-/// Of one subject no more warnings are told, but with `-v`.
+/// The most warnings of one subject without `-v`.
 const FEW: usize = 3;
 
 /// The whole report as text with escape sequences for colour, which the stream takes out where they do not belong.
@@ -39,7 +39,7 @@ pub fn text(report: &Report, verbose: bool, width: Width) -> String {
             if check.subject != KEPT {
                 short(&mut fields, check, &check.found);
             } else if !checks.iter().take(index).any(|before| before.subject == KEPT) {
-                short(&mut fields, check, "refs of earlier tasks, within their bounds (nisse doctor -v)");
+                short(&mut fields, check, "refs of earlier tasks, within their limits (nisse doctor -v)");
             }
             continue;
         }
@@ -50,7 +50,7 @@ pub fn text(report: &Report, verbose: bool, width: Width) -> String {
             condition(&mut fields, check);
         } else if before == FEW {
             let more = counted((all - FEW) as u64, "more warning");
-            fields.field("", &format!("{more} of this kind: `nisse doctor -v`"));
+            fields.field("", &format!("{more} of this kind: nisse doctor -v"));
         }
     }
     fields.line("");

@@ -1,4 +1,4 @@
-//! Names in a column and their texts beside it, folded with a hanging indent so that no terminal folds them itself.
+//! Names in a column with their texts beside them, wrapped with a hanging indent.
 
 use std::io::IsTerminal as _;
 
@@ -12,12 +12,12 @@ pub(super) const GREEN: Style = Style::new().fg_color(Some(clap::builder::stylin
 pub(super) const YELLOW: Style = Style::new().fg_color(Some(clap::builder::styling::Color::Ansi(AnsiColor::Yellow)));
 /// Bad.
 pub(super) const RED: Style = Style::new().fg_color(Some(clap::builder::styling::Color::Ansi(AnsiColor::Red)));
-/// What stands out.
+/// Emphasis.
 pub(super) const BOLD: Style = Style::new().effects(Effects::BOLD);
-/// What stands back.
+/// De-emphasis.
 pub(super) const DIM: Style = Style::new().effects(Effects::DIMMED);
 
-/// Text in columns: as wide as a terminal, or as wide as it comes for whoever reads it from a file.
+/// The width of output: that of a terminal, or none for a file or pipe.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Width(Option<usize>);
 
@@ -36,19 +36,19 @@ impl Width {
         Self(out.is_terminal().then(|| columns_of(&out)))
     }
 
-    /// So many columns; none for no bound.
+    /// A number of columns; none for no limit.
     #[must_use]
     pub fn of(columns: Option<usize>) -> Self {
         Self(columns)
     }
 
-    /// The columns, if there is a bound.
+    /// The columns, if there is a limit.
     #[must_use]
     pub fn columns(self) -> Option<usize> {
         self.0
     }
 
-    /// A text in lines, each of its own lines folded to what is left beside an indent.
+    /// A text in lines, each wrapped to the width that an indent leaves.
     pub(super) fn folded(self, text: &str, indent: usize) -> Vec<String> {
         let lines = text.lines();
         match self.0 {
@@ -61,7 +61,7 @@ impl Width {
     }
 }
 
-/// Lines of which each begins with a name.
+/// Lines that begin with a name.
 pub(super) struct Fields {
     width: Width,
     /// Columns of the names.
@@ -74,7 +74,7 @@ impl Fields {
         Self { width, names, text: String::new() }
     }
 
-    /// A name and its text, which hangs beside it.
+    /// A name and its text, wrapped beside it.
     pub(super) fn field(&mut self, name: &str, content: &str) {
         self.styled(name, Style::new(), content);
     }
@@ -91,18 +91,18 @@ impl Fields {
         }
     }
 
-    /// A name and a line that ends where the screen does.
+    /// A name and a line that is cut to the width.
     pub(super) fn cut(&mut self, name: &str, style: Style, content: &str) {
         let most = self.width.columns().map_or(usize::MAX, |columns| columns.saturating_sub(self.names + 1));
         self.styled(name, style, &super::live::cut(content, most));
     }
 
-    /// A name and a line that is not folded, since it is to be copied.
+    /// A name and a line that is not wrapped, so that it can be copied.
     pub(super) fn whole(&mut self, name: &str, content: &str) {
         self.push(&format!("{name:<names$} {content}", names = self.names));
     }
 
-    /// Lines of output beside a bar, each cut where the screen ends.
+    /// Lines of output beside a bar, each cut to the width.
     pub(super) fn quoted<'a>(&mut self, lines: impl IntoIterator<Item = &'a str>) {
         let indent = self.names + 1;
         for line in lines {

@@ -1,9 +1,9 @@
-//! The terminal's last lines, one or two: drawn over and over while other lines pass above them.
+//! The terminal's last one or two lines: redrawn while other lines scroll above them.
 //!
-//! - The cursor waits at the first column of the first of them and is never hidden. So whatever happens, a resize, Ctrl-C,
-//!   a kill, there is nothing to restore, and erasing from the cursor on always erases all of it, also where the terminal
-//!   has folded a line into several.
-//! - Everything is written in one piece, so that nothing flickers.
+//! - The cursor stays at the first column of the first of them and is never hidden. So after a resize, Ctrl-C or a kill
+//!   there is nothing to restore, and erasing from the cursor always erases all of it, even if the terminal has wrapped a
+//!   line.
+//! - Each frame is one write, so that nothing flickers.
 //! - No line is wider than the terminal.
 
 use std::{
@@ -14,7 +14,7 @@ use std::{
 
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
-/// A line is on the screen, for those who must write without asking: a panic.
+/// Whether a line is on the screen; for a panic, which must write without a lock.
 static SHOWN: AtomicBool = AtomicBool::new(false);
 /// Erases from the cursor to the end of the screen.
 const ERASE_BELOW: &str = "\x1b[J";
@@ -33,18 +33,18 @@ pub(super) fn columns() -> usize {
 pub(super) fn columns_of(terminal: &impl AsFd) -> usize {
     match rustix::termios::tcgetwinsize(terminal) {
         Ok(size) if size.ws_col > 1 => usize::from(size.ws_col),
-        Ok(_) | Err(_) => 80, // a terminal that does not know
+        Ok(_) | Err(_) => 80, // unknown
     }
 }
 
 /// Moves the cursor one line up.
 const UP: &str = "\x1b[A";
 
-/// Draws `line`, in place of what is there, under `above` (whole lines, if any) and under what `arrives`, if anything.
+/// Redraws `line`, below the lines `above` (if any) and the streamed line `arrives` (if any).
 pub(super) fn draw(above: &[String], arrives: Option<&str>, line: &str) {
     let mut frame = String::from("\r");
     if !above.is_empty() {
-        // first, so that no line that stays is padded with what was erased: it would fold in a narrower terminal
+        // first, so that no line is padded with what was erased: it would wrap in a narrower terminal
         frame.push_str(ERASE_BELOW);
     }
     for above in above {
@@ -66,7 +66,7 @@ pub(super) fn draw(above: &[String], arrives: Option<&str>, line: &str) {
     write(&frame);
 }
 
-/// Erases the line, if one is there. Async signals and panics may call it too.
+/// Erases the line, if there is one. Signal handlers and panics may call it.
 pub fn erase() {
     if SHOWN.swap(false, Ordering::Relaxed) {
         write(&format!("\r{ERASE_BELOW}"));
@@ -88,7 +88,7 @@ pub(super) fn cut(text: &str, most: usize) -> String {
     format!("{}…", head.trim_end())
 }
 
-/// `text` in lines of at most `most` columns, broken between words where that is possible.
+/// `text` in lines of at most `most` columns, broken between words if possible.
 pub(super) fn wrap(text: &str, most: usize) -> Vec<String> {
     let (mut lines, mut rest) = (Vec::new(), text);
     while rest.width() > most {

@@ -1,4 +1,4 @@
-//! `nisse log TASK`: one task's story.
+//! `nisse log TASK`: the events of one task.
 
 use clap::builder::styling::Style;
 
@@ -18,12 +18,12 @@ use crate::domain::{
 
 /// The most columns of the story's text, beside the times.
 const TEXT: usize = 88;
-/// Columns of the times, with the space behind them.
+/// Columns of the times, with the space after them.
 const TIMES: usize = 13;
 
-/// One task's story, or with `--json` its events in one document.
+/// One task's events as text, or with `--json` in one document.
 ///
-/// `held`: a process works on it at this moment.
+/// `held`: a process is working on it.
 pub fn one(manner: Manner, task: &Task, events: &[Event], held: bool) {
     if manner.json {
         let events: Vec<_> = events.iter().map(json::event).collect();
@@ -41,16 +41,13 @@ pub fn one(manner: Manner, task: &Task, events: &[Event], held: bool) {
         }
     }
     if held {
-        data(
-            manner,
-            &format!("\na process works on it at this moment; follow it with: nisse log --follow {:#}", task.id),
-        );
+        data(manner, &format!("\nanother process is working on it; to follow it: nisse log --follow {:#}", task.id));
     } else {
         teller.end(task);
     }
 }
 
-/// Tells a task's events one after the other.
+/// Prints a task's events one after the other.
 pub struct Teller {
     manner: Manner,
     width: Width,
@@ -58,13 +55,13 @@ pub struct Teller {
 }
 
 impl Teller {
-    /// Nothing is told yet.
+    /// Nothing printed yet.
     #[must_use]
     pub fn new(manner: Manner) -> Self {
         Self { manner, width: Width::of_stdout(), turn: 0 }
     }
 
-    /// Tells an event; false if nobody listens any more.
+    /// Prints an event; false if the reader has closed the pipe.
     pub fn tell(&mut self, event: &Event) -> bool {
         if self.manner.json {
             return try_data(self.manner, &json::event(event).to_string()).is_ok();
@@ -72,7 +69,7 @@ impl Teller {
         self.lines(event).iter().all(|line| try_data(self.manner, line).is_ok())
     }
 
-    /// What there is to do about the task now.
+    /// Prints what to do next.
     pub fn end(&self, task: &Task) {
         if self.manner.json {
             return;
@@ -80,10 +77,10 @@ impl Teller {
         let way_on = match task.outcome() {
             Some(Outcome::Ended { .. }) => return,
             Some(Outcome::Paused { .. }) if task.asks_about_files() => {
-                format!("it goes on with: nisse resume {:#} and one of --rollback, --keep, --drop", task.id)
+                format!("to resume it, choose: nisse resume {:#} --rollback, --keep or --drop", task.id)
             }
-            Some(Outcome::Paused { .. }) => format!("it goes on with: nisse resume {:#}", task.id),
-            None => format!("nobody works on it; it goes on with: nisse resume {:#}", task.id),
+            Some(Outcome::Paused { .. }) => format!("to resume it: nisse resume {:#}", task.id),
+            None => format!("no process is working on it; to resume it: nisse resume {:#}", task.id),
         };
         data(self.manner, &format!("\n{way_on}"));
     }
@@ -175,8 +172,8 @@ impl Teller {
         told
     }
 
-    /// The lines beside the active time at which the event came. On a terminal none is folded by it: what is quoted or
-    /// called is cut, all else hangs.
+    /// The lines beside the event's active time. On a terminal, output and calls are cut to the width; all else is
+    /// wrapped with a hanging indent.
     fn timed(&self, event: &Event, lines: Vec<(Style, String)>) -> Vec<String> {
         let mut shown = Vec::new();
         for (style, line) in lines {
@@ -194,7 +191,7 @@ impl Teller {
         shown
     }
 
-    /// A text of several lines, each folded to what a reader reads well.
+    /// A text of several lines, each wrapped to a readable width.
     fn folded(&self, text: &str, indent: usize) -> Vec<String> {
         let most = self.width.columns().map_or(TEXT, |columns| columns.saturating_sub(indent).clamp(20, TEXT));
         let lines = text.trim().lines().flat_map(|line| wrap(&plain(line), most));

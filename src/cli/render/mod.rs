@@ -39,26 +39,26 @@ use crate::{
     domain::{amount::counted, line::first_line},
 };
 
-/// How the person wants to be spoken to.
+/// The output options of the command line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a wish of its own")]
+#[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub struct Manner {
     /// JSON on standard output.
     pub json: bool,
-    /// Colour, where the stream can show it.
+    /// When to use colour.
     pub color: ColorChoice,
-    /// Nothing on standard error but errors.
+    /// Only errors on standard error.
     pub quiet: bool,
-    /// More on standard error.
+    /// More detail on standard error.
     pub verbose: bool,
     /// The terminal can move its cursor.
     pub moves_cursor: bool,
-    /// What is no terminal gets no colour, whatever else would force it (`CLICOLOR_FORCE=0`).
+    /// No colour except on a terminal, whatever would force it (`CLICOLOR_FORCE=0`).
     pub unforced: bool,
 }
 
 impl Manner {
-    /// As the command line asks for.
+    /// From the command line and the environment.
     #[must_use]
     pub fn of(common: &Common, environment: &Environment) -> Self {
         let color = match common.color {
@@ -80,12 +80,12 @@ impl Manner {
     }
 }
 
-/// Writes a line of data. A reader that has gone away is no reason to stop the work.
+/// Writes a line of data. A closed pipe does not stop the work.
 pub fn data(manner: Manner, line: &str) {
     let _ = try_data(manner, line);
 }
 
-/// Does something that may take its time, and says so where it does.
+/// Does something that may take long, and says so if it does.
 pub async fn while_waiting<T>(manner: Manner, words: &str, work: impl Future<Output = T>) -> T {
     tokio::pin!(work);
     tokio::select! {
@@ -95,7 +95,7 @@ pub async fn while_waiting<T>(manner: Manner, words: &str, work: impl Future<Out
     work.await
 }
 
-/// Writes a line of data. A reader that went away is no failure; any other is remembered for [`output_failure`].
+/// Writes a line of data. An error other than a closed pipe is remembered for [`status_of_output`].
 pub fn try_data(manner: Manner, line: &str) -> std::io::Result<()> {
     let mut out = AutoStream::new(std::io::stdout(), manner.color_of(&std::io::stdout()));
     noted(writeln!(out, "{line}").and_then(|()| out.flush()))
@@ -104,35 +104,34 @@ pub fn try_data(manner: Manner, line: &str) -> std::io::Result<()> {
 /// The first failure to write to standard output, if there was one.
 static FAILED: OnceLock<String> = OnceLock::new();
 
-/// Remembers that standard output could not be written: whoever reads it has less than was said.
+/// Remembers an error of standard output: its reader misses something.
 fn noted(written: std::io::Result<()>) -> std::io::Result<()> {
     if let Err(error) = &written
         && error.kind() != std::io::ErrorKind::BrokenPipe
     {
-        let _ = FAILED.set(error.to_string()); // the first one tells enough
+        let _ = FAILED.set(error.to_string()); // the first one is enough
     }
     written
 }
 
-/// The exit status of a command that came to `status`: that its output could not be written is told, and no success.
+/// The exit status of a command: never success if its output could not be written, which it reports.
 #[must_use]
 pub fn status_of_output(status: u8, written: std::io::Result<()>) -> u8 {
     let _ = noted(written);
     let Some(error) = FAILED.get() else { return status };
-    let line =
-        format!("error: the output could not be written to stdout: {error}\n  try: write it to where there is room");
+    let line = format!("error: cannot write the output to stdout: {error}\n  try: write it to a disk with free space");
     let _ = writeln!(std::io::stderr(), "{line}");
     if status == 0 { 1 } else { status }
 }
 
-/// Writes a line of data after which no other comes: whoever else would write waits for the process to end.
+/// Writes the last line of data, and keeps the lock on standard output until the process ends.
 pub fn last_data(line: &str) {
     let mut out = std::io::stdout().lock();
     let _ = noted(writeln!(out, "{line}").and_then(|()| out.flush()));
     std::mem::forget(out);
 }
 
-/// Writes a line for a person, whatever the manner.
+/// Writes a line for people.
 pub fn say(manner: Manner, line: &str) {
     let mut out = AutoStream::new(std::io::stderr(), manner.color_of(&std::io::stderr()));
     let _ = writeln!(out, "{line}");
@@ -145,7 +144,7 @@ pub fn bytes(content: &[u8]) {
     let _ = noted(out.write_all(content).and_then(|()| out.flush()));
 }
 
-/// Shows an error: as lines for a person, and with `--json` as an object beside the results.
+/// Shows an error: as lines for people, and with `--json` also as an object.
 pub fn error(manner: Manner, report: &Report) {
     if manner.json {
         data(manner, &report.json().to_string());
@@ -155,7 +154,7 @@ pub fn error(manner: Manner, report: &Report) {
     }
 }
 
-/// An error as clap shows its own: the first word of each line in colour, what is long folded beside it.
+/// An error in clap's style: the label of each line in colour, long text wrapped beside it.
 #[must_use]
 pub fn styled(report: &Report, width: Width) -> Vec<String> {
     let parts = report.parts();
@@ -185,19 +184,19 @@ pub fn on_terminal() -> bool {
     std::io::stderr().is_terminal()
 }
 
-/// `text` without control characters: much of it was written by others, and must not steer a terminal.
+/// `text` without control characters, which could control the terminal.
 fn plain(text: &str) -> String {
-    // and none that turns the direction of what follows
+    // nor characters that change the direction of text
     let turns = |c| matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     text.chars().map(|c| if c.is_control() || turns(c) { ' ' } else { c }).collect()
 }
 
-/// `text` in its lines, each [plain]; tabs stay.
+/// `text` with each line made [plain]; tabs stay.
 fn screen(text: &str) -> String {
     text.lines().map(|line| line.split('\t').map(plain).collect::<Vec<_>>().join("\t") + "\n").collect()
 }
 
-/// A number with its thousands apart: `12,345`.
+/// A number with thousands separators: `12,345`.
 #[must_use]
 pub fn grouped(number: u64) -> String {
     indicatif::HumanCount(number).to_string()
@@ -213,12 +212,12 @@ pub fn moment(at_ms: u64) -> String {
     )
 }
 
-/// The last lines of a program's output, at most so many, without what would steer a terminal.
+/// The last lines of a program's output, at most `most`, without control characters.
 fn tail(output: &str, most: usize) -> Vec<String> {
     let lines: Vec<&str> = output.trim_end().lines().collect();
     let left_out = lines.len().saturating_sub(most);
     let shown = lines.iter().skip(left_out).map(|line| plain(&line.replace('\t', "    ")));
-    let more = (left_out > 0).then(|| format!("… {} before it", counted(left_out as u64, "line")));
+    let more = (left_out > 0).then(|| format!("… {} before", counted(left_out as u64, "line")));
     more.into_iter().chain(shown).collect()
 }
 

@@ -1,5 +1,5 @@
-//! The catalog: a line for each alias that could do a task, roles first; unknown is `?`, and what differs or is missing
-//! stands below. With `-v` every column.
+//! The list of models: a line for each alias that could do a task, models of roles first, `?` for what is unknown, and
+//! notes below. With `-v` every column.
 
 use std::fmt::Write as _;
 
@@ -20,10 +20,10 @@ use crate::{
     },
 };
 
-/// How much of the catalog is told.
+/// How much of the list is shown.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Detail {
-    /// Also what is declared unable to do a task.
+    /// Show models that are declared unable to do a task.
     pub all: bool,
     /// Every column.
     pub columns: bool,
@@ -37,8 +37,7 @@ pub fn text(report: &Report, detail: Detail, width: Width) -> String {
     rows.sort_by_key(|row| (row.roles.is_empty(), row.tools != Some(true)));
     let hidden = report.models.len() - rows.len();
     let mut text = if report.models.is_empty() {
-        let what =
-            report.filter.as_ref().map_or_else(String::new, |filter| format!(" that has {filter:?} in its name"));
+        let what = report.filter.as_ref().map_or_else(String::new, |filter| format!(" with {filter:?} in its name"));
         format!("{} offers no model{} to this key\n", plain(&report.proxy), plain(&what))
     } else if rows.is_empty() {
         String::new()
@@ -86,8 +85,11 @@ pub fn text(report: &Report, detail: Detail, width: Width) -> String {
         }
     }
     for missing in &report.missing {
-        let near =
-            if missing.near.is_empty() { String::new() } else { format!("; near it are {}", missing.near.join(", ")) };
+        let near = if missing.near.is_empty() {
+            String::new()
+        } else {
+            format!("; similar names: {}", missing.near.join(", "))
+        };
         let note = format!(
             "role {} (from {}): the proxy offers no model {:?} to this key{near}",
             missing.role, missing.source, missing.alias
@@ -107,25 +109,25 @@ pub fn text(report: &Report, detail: Detail, width: Width) -> String {
     text
 }
 
-fn told(value: Option<String>) -> String {
+fn or_unknown(value: Option<String>) -> String {
     value.map_or_else(|| "?".to_owned(), |value| plain(&value))
 }
 
 fn ability(value: Option<bool>) -> String {
-    told(value.map(|can| if can { "yes" } else { "no" }.to_owned()))
+    or_unknown(value.map(|can| if can { "yes" } else { "no" }.to_owned()))
 }
 
 fn cells(row: &Row) -> Vec<String> {
-    // who serves it is not what tells it from others
+    // the provider prefix does not distinguish models
     let short_name = |name: &String| {
         let prefix = format!("{}/", row.provider.as_deref().unwrap_or_default());
         name.strip_prefix(&prefix).unwrap_or(name).to_owned()
     };
     vec![
         plain(&row.alias),
-        told(row.backing.as_ref().map(short_name)),
-        told(row.max_input_tokens.map(size)),
-        told(row.max_output_tokens.map(size)),
+        or_unknown(row.backing.as_ref().map(short_name)),
+        or_unknown(row.max_input_tokens.map(size)),
+        or_unknown(row.max_output_tokens.map(size)),
         prices(row.input_cost_per_token, row.output_cost_per_token),
         ability(row.tools),
         roles(row),
@@ -135,11 +137,11 @@ fn cells(row: &Row) -> Vec<String> {
 fn every_cell(row: &Row) -> Vec<String> {
     vec![
         plain(&row.alias),
-        told(row.backing.clone()),
-        told(row.provider.clone()),
-        told(row.route.map(|route| route.to_string())),
-        told(row.max_input_tokens.map(|limit| limit.to_string())),
-        told(row.max_output_tokens.map(|limit| limit.to_string())),
+        or_unknown(row.backing.clone()),
+        or_unknown(row.provider.clone()),
+        or_unknown(row.route.map(|route| route.to_string())),
+        or_unknown(row.max_input_tokens.map(|limit| limit.to_string())),
+        or_unknown(row.max_output_tokens.map(|limit| limit.to_string())),
         ability(row.tools),
         ability(row.tool_choice),
         reasoning(row),
@@ -153,26 +155,26 @@ fn roles(row: &Row) -> String {
     row.roles.iter().map(|role| role.as_str()).collect::<Vec<_>>().join(" ")
 }
 
-/// A number of tokens as models are known by: 131,072 are called 128k, and so are 128,000.
+/// A number of tokens as models are advertised: both 131,072 and 128,000 are 128k.
 fn size(tokens: u64) -> String {
     let by_1024 = !tokens.is_multiple_of(1000) && tokens.is_multiple_of(1024);
     short(if by_1024 && tokens < 1 << 20 { tokens / 1024 * 1000 } else { tokens })
 }
 
-/// Two prices of a million tokens, in dollars: `3/15`, `0.15/0.6`, `?` for what nobody says.
+/// Two prices of a million tokens, in dollars: `3/15`, `0.15/0.6`, `?` if unknown.
 fn prices(first: Option<f64>, second: Option<f64>) -> String {
-    // as many places as a price has, four at most: half a cent is a price too
+    // at most four decimals, without trailing zeros
     let price = |usd: f64| {
         let text = format!("{:.4}", usd * 1e6);
         text.trim_end_matches('0').trim_end_matches('.').to_owned()
     };
     match (first, second) {
         (None, None) => "?".to_owned(),
-        (first, second) => format!("${}/{}", told(first.map(price)), told(second.map(price))),
+        (first, second) => format!("${}/{}", or_unknown(first.map(price)), or_unknown(second.map(price))),
     }
 }
 
-/// Whether it can, and how much it is asked to.
+/// Whether it can reason, and the effort that is set.
 fn reasoning(row: &Row) -> String {
     match (row.reasoning_effort, row.reasoning) {
         (Reasoning::Off, Some(true)) => "yes".to_owned(),

@@ -1,5 +1,5 @@
-//! Progress on standard error: a live line on a terminal, with the model's words above it as they come, its reasoning
-//! apart; elsewhere one plain line a turn. Whatever runs for long is named with its time on both.
+//! Progress on standard error. On a terminal, a live line below the model's text as it streams, its reasoning set apart;
+//! elsewhere, one plain line per turn. Both report what takes long, with its time.
 
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -25,7 +25,7 @@ use crate::{
     ports::llm::Delta,
 };
 
-/// How often the live line is drawn anew.
+/// How often the live line is redrawn.
 const TICK: Duration = Duration::from_millis(100);
 const DIM: &str = "\x1b[2m";
 const DIM_ITALIC: &str = "\x1b[2;3m";
@@ -35,9 +35,9 @@ const PLAIN: &str = "\x1b[0m";
 #[derive(Clone)]
 pub struct Progress {
     manner: Manner,
-    /// There is a live line; else there are plain lines alone.
+    /// Whether there is a live line; else only plain lines.
     live: bool,
-    /// Where there is none, the model's words are told too.
+    /// Whether to print the model's text without a live line.
     words: bool,
     color: bool,
     state: Arc<Mutex<State>>,
@@ -46,26 +46,26 @@ pub struct Progress {
 struct State {
     status: Status,
     task: Option<TaskId>,
-    /// Streamed text that fills no line yet, and what it is.
+    /// Streamed text that does not fill a line yet, and its kind.
     partial: String,
     voice: Voice,
     finished: bool,
 }
 
-/// What streamed text is.
+/// The kind of streamed text.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Voice {
-    /// Words to a reader.
+    /// Text.
     Says,
     /// Reasoning.
     Thinks,
 }
 
 impl Progress {
-    /// Shows nothing yet.
+    /// Before the first event.
     #[must_use]
     pub fn new(manner: Manner) -> Self {
-        // JSON on the same screen would be written over the live line
+        // JSON on the same screen would overwrite the live line
         let shared = manner.json && std::io::IsTerminal::is_terminal(&std::io::stdout());
         let choice = match manner.color_of(&std::io::stderr()) {
             ColorChoice::Auto => AutoStream::choice(&std::io::stderr()),
@@ -86,26 +86,26 @@ impl Progress {
         }
     }
 
-    /// The same, and the model's words are told also where they do not pass.
+    /// Prints the model's text without a live line, too.
     #[must_use]
     pub fn with_words(self) -> Self {
         Self { words: true, ..self }
     }
 
-    /// Watches a task.
+    /// A subscriber for a task's events.
     #[must_use]
     pub fn subscriber(&self) -> Subscriber {
         let progress = self.clone();
         Box::new(move |event, task| progress.see(event, task))
     }
 
-    /// The task that is watched, once it has begun.
+    /// The task, once it has begun.
     #[must_use]
     pub fn task(&self) -> Option<TaskId> {
         self.state().task
     }
 
-    /// Keeps the live line living, and says elsewhere what has been running for long. Runs until it is dropped.
+    /// Redraws the live line, or reports what takes long. Runs until it is dropped.
     pub async fn keep_telling(self) {
         loop {
             tokio::time::sleep(TICK).await;
@@ -119,7 +119,7 @@ impl Progress {
         }
     }
 
-    /// Shows what happens between two events: the words of a reply as they come, and what a command says.
+    /// Shows what happens between two events: streamed text and a command's output.
     pub fn pass(&self, passing: &Passing) {
         let mut state = self.state();
         let (voice, text) = match passing {
@@ -149,7 +149,7 @@ impl Progress {
             let line: String = state.partial.drain(..=end).collect();
             lines.extend(voice.lines(&line));
         }
-        // what is longer than a line is shown as far as it fills lines
+        // of a text longer than a line, the lines that it fills are shown
         let mut filled = live::wrap(&state.partial, voice.width());
         if filled.len() > 1 {
             state.partial = filled.pop().unwrap_or_default();
@@ -158,7 +158,7 @@ impl Progress {
         self.put(&mut state, &lines);
     }
 
-    /// Says something to the person, whatever the manner.
+    /// Prints a note.
     pub fn note(&self, text: &str) {
         let mut state = self.state();
         if self.live {
@@ -168,7 +168,7 @@ impl Progress {
         }
     }
 
-    /// Takes the live line away; nothing is shown any more.
+    /// Removes the live line; nothing is shown after this.
     pub fn finish(&self) {
         let mut state = self.state();
         self.flush(&mut state);
@@ -183,7 +183,7 @@ impl Progress {
         if matches!(event.kind, EventKind::ReplyReceived { .. } | EventKind::RequestEnded { .. }) {
             self.flush(&mut state);
         }
-        let mut lines = if self.manner.verbose { story::lines(event) } else { told(event) };
+        let mut lines = if self.manner.verbose { story::lines(event) } else { milestone_lines(event) };
         if let EventKind::ReplyReceived { reply, .. } = &event.kind
             && self.words
             && !self.live
@@ -192,7 +192,7 @@ impl Progress {
             lines.splice(0..0, reply.text().lines().map(str::to_owned));
         }
         if let EventKind::ReplyReceived { turn, .. } = &event.kind {
-            // with the second such reply, and so once a task
+            // only at the second such reply, and so once per task
             let found = task.cut_prompts().filter(|found| found.replies == 2 && found.turn == *turn);
             lines.extend(found.map(|found| format!("note: {found}")));
         }
@@ -212,7 +212,7 @@ impl Progress {
         }
     }
 
-    /// Writes lines, above the live line where there is one.
+    /// Prints lines, above the live line if there is one.
     fn put(&self, state: &mut State, lines: &[String]) {
         if state.finished || self.manner.quiet {
             return;
@@ -245,8 +245,8 @@ impl Progress {
     }
 }
 
-/// What is said of an event beside the turns.
-fn told(event: &Event) -> Vec<String> {
+/// Lines for an event other than those for its turn.
+fn milestone_lines(event: &Event) -> Vec<String> {
     match &event.kind {
         EventKind::WorktreeReady { notices, .. } => notices.iter().map(|notice| format!("note: {notice}")).collect(),
         EventKind::ReplyReceived { reply, .. } => story::remarks(reply),
@@ -279,7 +279,7 @@ fn told(event: &Event) -> Vec<String> {
     }
 }
 
-/// A turn in one line: what was spent by then, and what was called.
+/// A turn in one line: what was spent so far, and the calls.
 fn turn(task: &Task, number: u32) -> String {
     let turn = task.turns.iter().find(|turn| turn.number == number);
     let done = turn.map_or_else(String::new, |turn| {
@@ -293,7 +293,7 @@ fn turn(task: &Task, number: u32) -> String {
     format!("turn {number}/{}  {}  {done}", task.started.caps.turns, spent(task, grouped))
 }
 
-/// What a reply without a call was.
+/// What a reply without a call had instead.
 fn no_call(reply: &Reply) -> String {
     let text = reply.text();
     let begins = text.trim_start();
@@ -311,14 +311,14 @@ fn screened(text: &str) -> String {
 }
 
 impl Voice {
-    /// A text in lines of the screen, each styled; none if it says nothing.
+    /// A text as styled lines of the screen; none if it is blank.
     fn lines(self, text: &str) -> Vec<String> {
         if text.trim().is_empty() {
             return Vec::new();
         }
         let (style, mark) = match self {
             Self::Says => (DIM, ""),
-            // told apart also where there is no colour
+            // distinguishable without colour
             Self::Thinks => (DIM_ITALIC, "┊ "),
         };
         let folded = live::wrap(&screened(text), self.width());
@@ -338,7 +338,7 @@ fn folded(text: &str) -> Vec<String> {
     live::wrap(&screened(text), width())
 }
 
-/// The columns to fill. The last one is left free: some terminals fold a line that reaches it.
+/// The usable columns. The last one stays free, because some terminals wrap a line that reaches it.
 fn width() -> usize {
     live::columns() - 1
 }

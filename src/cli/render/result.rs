@@ -1,4 +1,4 @@
-//! What a run came to, for people: the outcome, the note, the checks, the branch, and the way on.
+//! The result of a run, for people: the outcome, the note, the checks, the branch, and what to do next.
 
 use super::{
     Manner, Width, data, first_line, grouped,
@@ -40,7 +40,7 @@ pub fn line(manner: Manner, result: &TaskResult) {
     }
 }
 
-/// What to do with a task that was stopped.
+/// How to resume a task that was stopped.
 #[must_use]
 pub fn go_on(task: TaskId) -> String {
     format!("nothing is lost: nisse resume {task:#}")
@@ -94,7 +94,7 @@ pub(super) fn facts(result: &TaskResult, width: Width) -> Fields {
             fields.field("begins", &unfinished(result));
         }
     }
-    // of a task that committed nothing there is nothing to find there
+    // a task without commits kept nothing there
     if let Some(kept) = result.discarded_ref.as_ref().filter(|_| result.head != result.snapshot) {
         fields.field("discarded", &format!("the commits are kept at {kept}"));
     }
@@ -104,7 +104,7 @@ pub(super) fn facts(result: &TaskResult, width: Width) -> Fields {
     fields
 }
 
-/// An outcome as people are told it, with its colour; what nothing but the model speaks for is not green.
+/// An outcome for people, with its colour. Success is not green if only the model claims it.
 #[must_use]
 pub(super) fn outcome(word: &'static str, unchecked: bool) -> (&'static str, clap::builder::styling::Style) {
     match word {
@@ -117,18 +117,22 @@ pub(super) fn outcome(word: &'static str, unchecked: bool) -> (&'static str, cla
     }
 }
 
-/// Every check, and of one that failed the end of its output.
+/// Every check, with the end of its output if it failed.
 fn checks(fields: &mut Fields, result: &TaskResult) {
     if result.checks.is_empty() && result.outcome == "handback" {
-        fields.styled("check", YELLOW, "none is set: that it is done is the model's word (--check, or check.commands)");
+        fields.styled(
+            "check",
+            YELLOW,
+            "none is set: only the model says that it is done (set --check or check.commands)",
+        );
     }
     for check in &result.checks {
-        let command = plain(&command_line::shown(&check.command));
+        let command = plain(&command_line::one_line(&check.command));
         let (how, style) = match (check.ran, check.status) {
             (false, _) => ("not run".to_owned(), YELLOW),
             (true, Some(0)) => ("passed".to_owned(), GREEN),
             (true, Some(status)) => (format!("failed with status {status}"), RED),
-            (true, None) => ("was ended".to_owned(), RED),
+            (true, None) => ("was killed".to_owned(), RED),
         };
         fields.styled("check", style, &format!("{command}: {how}"));
         if style == RED {
@@ -143,18 +147,20 @@ fn tail(check: &Check) -> Vec<String> {
     super::tail(&check.output_tail, MOST_LINES)
 }
 
-/// What a branch holds that is not the task's, and the two ways to one that can be pushed.
+/// How many uncommitted files of the user's the branch holds, and two ways to a branch without them.
 fn unfinished(result: &TaskResult) -> String {
+    let them = if result.unfinished_files == 1 { "it" } else { "them" };
     format!(
-        "with {} of yours that {} not committed, which a push would publish; without them: `nisse apply --commit {:#}` makes \
-         commits of the task's part alone, `nisse delegate --base HEAD` begins without them",
-        counted(result.unfinished_files as u64, "unfinished file"),
-        if result.unfinished_files == 1 { "is" } else { "are" },
+        "with {} of yours, which a push would publish; to leave {} out, commit the task's part only \
+         (`nisse apply --commit {:#}`), or start without {} (`nisse delegate --base HEAD`)",
+        counted(result.unfinished_files as u64, "uncommitted file"),
+        them,
         result.task,
+        them,
     )
 }
 
-/// Every stop names the way on.
+/// What to do next, whatever the outcome.
 fn way_on(result: &TaskResult) -> Vec<(&'static str, String)> {
     let task = result.task;
     let place = || result.worktree.clone().unwrap_or_else(|| "the branch".to_owned());
@@ -184,9 +190,12 @@ fn way_on(result: &TaskResult) -> Vec<(&'static str, String)> {
                 if changed {
                     way.push((
                         "",
-                        "it begins with the files of this task, and `nisse apply` will bring its own".to_owned(),
+                        "it starts with the files of this task, but `nisse apply` applies only its own".to_owned(),
                     ));
-                    way.push(("", format!("part; for the part of this one: nisse log {task:#} --diff | git apply")));
+                    way.push((
+                        "",
+                        format!("changes; for the changes of this one: nisse log {task:#} --diff | git apply"),
+                    ));
                 }
             }
             way

@@ -1,18 +1,18 @@
-//! What is said before a task goes on.
+//! What `nisse resume` prints before the task continues.
 
 use std::path::Path;
 
 use super::{Manner, Width, data, first_line, layout::Fields, plain, say};
 use crate::commands::resume::{Nothing, Notice};
 
-/// Says that there is nothing to go on with; to programs too, which wait for a last line.
+/// Says that nothing is pending; also in JSON, since programs read the last line.
 pub fn nothing(manner: Manner, copy_of: Option<&Path>) {
     let nothing = Nothing::new(copy_of);
     if manner.json {
         data(manner, &serde_json::json!(nothing).to_string());
     }
     let copy = nothing.copy_of.map_or_else(String::new, |first| {
-        format!("; it is a copy of {}, and tasks that began before the copy belong there", plain(&first))
+        format!("; it is a copy of {}, to which tasks from before the copy belong", plain(&first))
     });
     say(manner, &format!("nothing is pending in this checkout{copy}"));
 }

@@ -1,4 +1,4 @@
-//! What was done with settings files, for people.
+//! The results of `nisse init` and `nisse trust`, for people.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ use crate::commands::{init, quoted, trust};
 /// Columns of the names of settings.
 pub(super) const NAMES: usize = 15;
 
-/// What `nisse init` wrote, and what is next; `config` is the file that --config named.
+/// What `nisse init` wrote, and what to do next; `config` is the file that --config named.
 #[must_use]
 pub fn written(report: &init::Report, config: Option<&Path>, width: Width) -> String {
     let mut fields = Fields::new(width, 6);
@@ -20,7 +20,7 @@ pub fn written(report: &init::Report, config: Option<&Path>, width: Width) -> St
         if file.written {
             fields.styled("wrote", GREEN, &plain(&file.path));
         } else {
-            fields.field("kept", &format!("{}, as it was", plain(&file.path)));
+            fields.field("kept", &format!("{} (it existed already)", plain(&file.path)));
         }
     }
     if let Some(model) = &report.model {
@@ -35,7 +35,7 @@ pub fn written(report: &init::Report, config: Option<&Path>, width: Width) -> St
     fields.into_text()
 }
 
-/// What `nisse trust` trusts, or forgets.
+/// What `nisse trust` trusts or no longer trusts.
 #[must_use]
 pub fn trust(report: &trust::Report, width: Width) -> String {
     let mut fields = Fields::new(width, NAMES);
@@ -46,15 +46,15 @@ pub fn trust(report: &trust::Report, width: Width) -> String {
         fields.field(line.0, &line.1);
     }
     if report.effects.is_empty() {
-        fields.line("it names nothing that waits for trust: no checks, no setup, no copies");
+        fields.line("it contains nothing that needs trust: no checks, no setup command, no copies");
     }
     fields.into_text()
 }
 
-/// What the file names that has effects: the setting, and the value.
+/// The settings in the file that need trust, and their values.
 pub(super) fn effects(report: &trust::Report) -> impl Iterator<Item = (&'static str, String)> {
     report.effects.iter().flat_map(|effect| {
-        // an empty list is something that it names too: it switches the person's own off
+        // an empty list counts too: it overrides the user's own
         let none = effect.values.is_empty().then(|| (effect.key, "(none)".to_owned()));
         none.into_iter().chain(effect.values.iter().map(|value| (effect.key, plain(value))))
     })

@@ -1,4 +1,4 @@
-//! Where a run stands, in one line: the turn, what is being done, what was spent, what is left; and what arrives meanwhile.
+//! The status of a run in one line: the turn, the current action, what was spent and what is left; and streamed output.
 
 use std::time::{Duration, Instant};
 
@@ -11,39 +11,39 @@ use crate::{
         amount::{short, span},
         command_line,
         event::{Event, EventKind},
-        intent::IntentKind,
+        intent::Runs,
         task::Task,
     },
     ports::llm::Delta,
 };
 
-/// What is being done for longer than this is named with its time.
+/// An action that takes longer than this is reported with its time.
 const LONG: Duration = Duration::from_secs(10);
 /// The most columns: a line that is not full stays one line when the terminal becomes narrower.
 const WIDEST: usize = 120;
-/// A reply of which nothing has come for longer is said to be silent.
+/// A reply that streams nothing for longer than this is reported as silent.
 const SILENT: Duration = Duration::from_secs(3);
 const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
 
-/// Where a run stands.
+/// The status of a run.
 pub(super) struct Status {
     began: Instant,
-    /// What is being done, if it is worth a word, and since when.
+    /// The current action, if it is worth showing, and its start.
     doing: Option<String>,
     since: Instant,
-    /// For how long it had been done when that was last told.
+    /// Its duration when it was last reported.
     told: Duration,
     /// Checks of the current ending call that have run.
     checked: usize,
     facts: Option<Facts>,
     awaits: Awaits,
-    /// What has come of the reply that is waited for.
+    /// What has been streamed of the current reply.
     heard: Option<Heard>,
-    /// What arrives: a call as far as it has come, or a command's last line.
+    /// What is being streamed: the call so far, or a command's last line.
     arriving: Option<String>,
 }
 
-/// What may arrive now: the last pieces are told of when the event that ends it has been seen.
+/// What may be streamed now. Pieces may come late, after the event that ends it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Awaits {
     Nothing,
@@ -51,7 +51,7 @@ enum Awaits {
     Output,
 }
 
-/// What has come of a reply.
+/// What has been streamed of a reply.
 struct Heard {
     bytes: u64,
     last: Instant,
@@ -101,30 +101,23 @@ impl Status {
         match &event.kind {
             EventKind::TaskStarted(_) => {
                 let setup = task.started.workplace.setup.as_ref();
-                let setup = setup
-                    .map_or_else(String::new, |line| format!(", then {}", first_line(&command_line::shown(line), 80)));
+                let setup = setup.map_or_else(String::new, |line| {
+                    format!(", then {}", first_line(&command_line::one_line(line), 80))
+                });
                 self.does(&format!("making the worktree{setup}"), now);
             }
-            EventKind::SpanStarted { .. } => self.does("looking at what is there", now),
+            EventKind::SpanStarted { .. } => self.does("checking the worktree", now),
             EventKind::RequestSent { .. } => self.does(&format!("waiting for {}", task.started.models.own.alias), now),
-            EventKind::RequestEnded { retry_in_ms: Some(_), .. } => self.does("waiting to ask again", now),
-            EventKind::IntentOpened { kind, .. } => match kind {
-                IntentKind::Command { command, .. } => {
-                    self.does(&format!("running {}", first_line(&command_line::shown(command), 80)), now);
+            EventKind::RequestEnded { retry_in_ms: Some(_), .. } => self.does("waiting before the next attempt", now),
+            EventKind::IntentOpened { kind, .. } => match kind.runs() {
+                Runs::Command(command) => {
+                    self.does(&format!("running {}", first_line(&command_line::one_line(command), 80)), now);
                 }
-                IntentKind::Check { .. } => {
+                Runs::Checks => {
                     self.checked = 0;
                     self.checks(task, now);
                 }
-                IntentKind::Task
-                | IntentKind::FileEdit { .. }
-                | IntentKind::Squash { .. }
-                | IntentKind::Discard { .. }
-                | IntentKind::CleanUp
-                | IntentKind::CheckoutSwitch { .. }
-                | IntentKind::Apply { .. }
-                | IntentKind::Land(_)
-                | IntentKind::PutBack { .. } => self.doing = None,
+                Runs::Nothing => self.doing = None,
             },
             EventKind::CheckRan { .. } => {
                 self.checked += 1;
@@ -156,13 +149,13 @@ impl Status {
         }
     }
 
-    /// The check that runs now, of those that are not behind it.
+    /// The check that runs now.
     fn checks(&mut self, task: &Task, now: Instant) {
         let all = &task.started.checks;
         match all.get(self.checked) {
             Some(line) => {
                 let which = if all.len() > 1 { format!(" {}/{}", self.checked + 1, all.len()) } else { String::new() };
-                self.does(&format!("check{which}: {}", first_line(&command_line::shown(line), 80)), now);
+                self.does(&format!("check{which}: {}", first_line(&command_line::one_line(line), 80)), now);
             }
             None => self.doing = None,
         }
@@ -194,13 +187,12 @@ impl Status {
         }
     }
 
-    /// What arrives, if something does.
+    /// What is being streamed, if anything.
     pub(super) fn arriving(&self) -> Option<&str> {
         self.arriving.as_deref()
     }
 
-    /// What is being done, and what is told of it in any room: for how long; of a reply, how much has come and when the
-    /// last of it did.
+    /// The current action, how much of a reply has been streamed, and how long the action has taken.
     fn doing(&self, now: Instant) -> Option<(String, String, String)> {
         let doing = self.doing.as_ref()?;
         let lasted = now.saturating_duration_since(self.since);
@@ -218,7 +210,7 @@ impl Status {
         })
     }
 
-    /// A word on what has been done for long: after 10 s, half a minute, and then every minute.
+    /// A line about an action that takes long: after 10 s, 30 s, and then every minute.
     pub(super) fn long(&mut self, now: Instant) -> Option<String> {
         let lasted = now.saturating_duration_since(self.since);
         let next = match self.told.as_secs() {
@@ -232,7 +224,7 @@ impl Status {
         Some(format!("{doing}{came}: {} so far{said}", span(millis(lasted))))
     }
 
-    /// The live line, in at most `columns`. What is being done gives way first.
+    /// The live line, in at most `columns`. The action is cut first.
     pub(super) fn line(&self, now: Instant, columns: usize) -> String {
         let columns = columns.min(WIDEST);
         let frame = millis(now.saturating_duration_since(self.began)) / 100 % SPINNER.len() as u64;
@@ -256,22 +248,14 @@ impl Status {
     }
 }
 
-/// What may arrive after an event; none if that does not change.
+/// What may be streamed after an event; none if the event does not change that.
 fn awaited_after(event: &EventKind) -> Option<Awaits> {
     match event {
         EventKind::RequestSent { .. } => Some(Awaits::Reply),
         EventKind::TaskStarted(_) | EventKind::SpanStarted { .. } => Some(Awaits::Output),
-        EventKind::IntentOpened { kind, .. } => Some(match kind {
-            IntentKind::Command { .. } | IntentKind::Check { .. } => Awaits::Output,
-            IntentKind::Task
-            | IntentKind::FileEdit { .. }
-            | IntentKind::Squash { .. }
-            | IntentKind::Discard { .. }
-            | IntentKind::CleanUp
-            | IntentKind::CheckoutSwitch { .. }
-            | IntentKind::Apply { .. }
-            | IntentKind::Land(_)
-            | IntentKind::PutBack { .. } => Awaits::Nothing,
+        EventKind::IntentOpened { kind, .. } => Some(match kind.runs() {
+            Runs::Command(_) | Runs::Checks => Awaits::Output,
+            Runs::Nothing => Awaits::Nothing,
         }),
         EventKind::WorktreeReady { .. }
         | EventKind::RequestEnded { .. }
@@ -300,7 +284,7 @@ fn awaited_after(event: &EventKind) -> Option<Awaits> {
     }
 }
 
-/// Whole minutes, as long as there are several.
+/// Whole minutes if there are several.
 fn remaining(left: Duration) -> String {
     match left.as_secs() {
         seconds @ 120..7200 => format!("{} min", seconds / 60),

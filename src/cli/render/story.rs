@@ -8,14 +8,14 @@ use crate::{
         command_line,
         event::{Event, EventKind, ResultStatus},
         gate::Answer,
-        intent::{Advance, IntentKind, Way},
+        intent::{Advance, IntentKind, SwitchTo},
         message::{Call, Part, Reply, Stop},
         outcome::{End, Pause},
         repetition,
     },
 };
 
-/// The lines that tell an event; none where it says nothing to a reader.
+/// The lines for an event; none if it says nothing to a reader.
 #[must_use]
 pub fn lines(event: &Event) -> Vec<String> {
     match &event.kind {
@@ -34,8 +34,8 @@ pub fn lines(event: &Event) -> Vec<String> {
             format!("task: {}", first_line(started.brief(), 200)),
         ],
         EventKind::WorktreeReady { snapshot, dirty, notices, .. } => {
-            let unfinished = if *dirty { ", with your unfinished work" } else { "" };
-            let mut lines = vec![format!("works from {}{unfinished}", snapshot.short())];
+            let unfinished = if *dirty { ", with your uncommitted work" } else { "" };
+            let mut lines = vec![format!("starts from {}{unfinished}", snapshot.short())];
             lines.extend(notices.iter().map(|notice| format!("note: {notice}")));
             lines
         }
@@ -48,10 +48,12 @@ pub fn lines(event: &Event) -> Vec<String> {
         }
         EventKind::RequestWithheld { cap, estimated_input } => {
             let of = grouped(*estimated_input);
-            vec![format!("the {cap} cap leaves no room for the next request of about {of} tokens of input")]
+            vec![format!("the {cap} cap leaves no room for the next request (about {of} input tokens)")]
         }
         EventKind::ContextEvicted { through_turn } => {
-            vec![format!("the window is full: the results of turns 1 to {through_turn} are left out from now on")]
+            vec![format!(
+                "the context window is full: requests no longer include the tool results of turns 1 to {through_turn}"
+            )]
         }
         EventKind::ReplyReceived { reply, .. } => {
             let mut lines: Vec<String> = reply
@@ -68,26 +70,28 @@ pub fn lines(event: &Event) -> Vec<String> {
         }
         EventKind::Nudged { text } => vec![format!("told: {}", first_line(text, 200))],
         EventKind::IntentOpened { kind, .. } => match kind {
-            IntentKind::Squash { to, .. } => vec![format!("one commit: {}", to.short())],
+            IntentKind::Squash { to, .. } => vec![format!("squashes the branch into one commit: {}", to.short())],
             IntentKind::Discard { tip, .. } => vec![format!("discards the branch at {}", tip.short())],
             IntentKind::Apply { before, advance, .. } => {
                 let how = match advance {
-                    Some(Advance { branch, to, .. }) => format!("brings {branch} to {}", to.short()),
-                    None => "brings the files into your checkout".to_owned(),
+                    Some(Advance { branch, to, .. }) => format!("fast-forwards {branch} to {}", to.short()),
+                    None => "applies the files to your checkout".to_owned(),
                 };
-                vec![format!("{how}, which was as in {}", before.short())]
+                vec![format!("{how} (before: {})", before.short())]
             }
-            IntentKind::Land(_) => vec!["makes a commit of yours".to_owned()],
-            IntentKind::PutBack { .. } => vec!["puts your checkout back as it was".to_owned()],
+            IntentKind::UserCommit(_) => vec!["commits the work in your name".to_owned()],
+            IntentKind::PutBack { .. } => vec!["restores your checkout".to_owned()],
             IntentKind::Task
             | IntentKind::FileEdit { .. }
             | IntentKind::Command { .. }
             | IntentKind::Check { .. }
             | IntentKind::CleanUp => Vec::new(),
-            IntentKind::CheckoutSwitch { way: Way::There, .. } => {
-                vec!["puts the checkout on the task's branch".to_owned()]
+            IntentKind::CheckoutSwitch { way: SwitchTo::TaskBranch, .. } => {
+                vec!["switches the checkout to the task's branch".to_owned()]
             }
-            IntentKind::CheckoutSwitch { way: Way::Back { .. }, .. } => vec!["gives the checkout back".to_owned()],
+            IntentKind::CheckoutSwitch { way: SwitchTo::Original { .. }, .. } => {
+                vec!["switches the checkout back".to_owned()]
+            }
         },
         EventKind::IntentSettled { cause: None, .. } | EventKind::TurnEnded { .. } => Vec::new(),
         EventKind::SpanStarted { cause } | EventKind::IntentAbandoned { cause, .. } => vec![cause.clone()],
@@ -114,28 +118,30 @@ pub fn lines(event: &Event) -> Vec<String> {
         }
         EventKind::GateAnswered { answer } => vec![
             match answer {
-                Answer::Rollback => "you decided: back to the last checkpoint",
-                Answer::Keep => "you decided: keep what is there",
-                Answer::Drop => "you gave it up",
+                Answer::Rollback => "you decided: restore the last checkpoint",
+                Answer::Keep => "you decided: keep the files as they are",
+                Answer::Drop => "you gave up the task",
             }
             .to_owned(),
         ],
         EventKind::Recovered { cause, .. } | EventKind::IntentSettled { cause: Some(cause), .. } => {
-            vec![format!("looked: {cause}")]
+            vec![format!("recovery: {cause}")]
         }
-        EventKind::FilesChanged { paths } => vec![format!("changed, and by no call: {}", paths.join(", "))],
+        EventKind::FilesChanged { paths } => {
+            vec![format!("changed by something other than the task: {}", paths.join(", "))]
+        }
         EventKind::WorktreeRepaired { what } => {
-            vec![format!("something had changed the worktree's {}: put back", what.join(" and "))]
+            vec![format!("restored the worktree's {}, which something had changed", what.join(" and "))]
         }
         EventKind::RepositoryChanged { changes } => changes.iter().map(ToString::to_string).collect(),
         EventKind::UncommittableMade { paths } => {
-            vec![format!("made, and no commit can hold it: {}", paths.join(", "))]
+            vec![format!("created something that no commit can hold: {}", paths.join(", "))]
         }
         EventKind::KeptAside { paths, place } => {
-            vec![format!("no commit can hold {}; it is kept in {place}", paths.join(", "))]
+            vec![format!("no commit can hold {}; kept in {place}", paths.join(", "))]
         }
         EventKind::LocksRemoved { locks } => {
-            vec![format!("removed lock files of git's that processes of this task had left: {}", locks.join(", "))]
+            vec![format!("removed git lock files that processes of this task had left: {}", locks.join(", "))]
         }
         EventKind::LeftOut { paths } => {
             vec![left_out(paths)]
@@ -161,12 +167,12 @@ pub fn lines(event: &Event) -> Vec<String> {
     }
 }
 
-/// What is odd about a reply.
+/// Remarks on an unusual reply.
 #[must_use]
 pub fn remarks(reply: &Reply) -> Vec<String> {
     let mut lines = match &reply.stop {
         Stop::Truncated if repetition::ends_repeating(reply) => {
-            vec!["the reply repeated the same over and over, and was stopped".to_owned()]
+            vec!["the reply repeated itself endlessly and was stopped".to_owned()]
         }
         Stop::Truncated => vec!["the reply was cut off by its output limit".to_owned()],
         Stop::Declined(text) => vec![format!("the model declined: {}", first_line(text, 200))],
@@ -191,14 +197,14 @@ pub fn asking_again(retry_in_ms: Option<u64>) -> String {
 /// The most lines of a failed command's output.
 const MOST_LINES: usize = 10;
 
-/// How a command of nisse's own went, and if it failed, the end of its output.
+/// How a check or setup command ended, and the end of its output if it failed.
 fn ran(what: &str, command: &str, status: Option<i32>, duration_ms: u64, output: &str) -> Vec<String> {
     let how = match status {
         Some(0) => "passed".to_owned(),
         Some(status) => format!("failed with status {status}"),
-        None => "was ended".to_owned(),
+        None => "was killed".to_owned(),
     };
-    let shown = first_line(&command_line::shown(command), 100);
+    let shown = first_line(&command_line::one_line(command), 100);
     let mut lines = vec![format!("{what} `{shown}` {how} after {}", span(duration_ms))];
     if status != Some(0) {
         lines.extend(tail(output, MOST_LINES).iter().map(|line| format!("  │ {line}")));
@@ -206,7 +212,7 @@ fn ran(what: &str, command: &str, status: Option<i32>, duration_ms: u64, output:
     lines
 }
 
-/// A call in a few words: its name and the argument that tells most.
+/// A call in a few words: its name and its most telling argument.
 #[must_use]
 pub fn shown_call(call: &Call) -> String {
     let arguments: serde_json::Value = serde_json::from_str(&call.arguments).unwrap_or_default();
@@ -214,6 +220,6 @@ pub fn shown_call(call: &Call) -> String {
         .into_iter()
         .find_map(|name| arguments.get(name).and_then(serde_json::Value::as_str))
         .unwrap_or_default();
-    let told = first_line(&command_line::shown(told), 80);
+    let told = first_line(&command_line::one_line(told), 80);
     if told.is_empty() { call.name.clone() } else { format!("{} {told}", call.name) }
 }

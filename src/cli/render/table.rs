@@ -1,4 +1,4 @@
-//! Columns of text, as wide as they need to be, and no row wider than the screen.
+//! Columns of text, as wide as necessary, with no row wider than the screen.
 
 use unicode_width::UnicodeWidthStr as _;
 
@@ -9,7 +9,7 @@ pub(super) struct Table {
     rows: Vec<Vec<String>>,
 }
 
-/// The least columns of a cell that is cut.
+/// The minimum width of a cell that is cut.
 const LEAST: usize = 8;
 
 impl Table {
@@ -21,7 +21,7 @@ impl Table {
         self.rows.push(cells);
     }
 
-    /// The table as text. Where it is too wide, the columns of `giving` become narrower, the first of them first.
+    /// The table as text. If it is too wide, the columns in `giving` become narrower, in that order.
     pub(super) fn within(&self, width: Width, giving: &[usize]) -> String {
         let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
         let widest = |column: usize| self.rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.width()).max();

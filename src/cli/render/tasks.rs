@@ -14,10 +14,10 @@ use crate::{
     domain::amount::{counted, short},
 };
 
-/// The most columns of a brief where nothing bounds the line.
+/// The most columns of a brief if the line has no limit.
 const BRIEF: usize = 60;
 
-/// The list of tasks, and what is wrong with those that cannot be read.
+/// The list of tasks, and errors for those that cannot be read.
 pub fn list(manner: Manner, tasks: &[Listed], unreadable: &[Report]) {
     for report in unreadable {
         for line in super::styled(report, Width::of_stderr()) {
@@ -30,14 +30,14 @@ pub fn list(manner: Manner, tasks: &[Listed], unreadable: &[Report]) {
         return;
     }
     if tasks.is_empty() && unreadable.is_empty() && !manner.quiet {
-        say(manner, "no task has begun in this checkout");
+        say(manner, "this checkout has no tasks");
     }
     for line in lines(tasks, Width::of_stdout()) {
         data(manner, &line);
     }
 }
 
-/// One line a task: what is less worth gives way to the brief where the screen is narrow.
+/// One line per task. On a narrow screen, less important columns give way to the brief.
 #[must_use]
 pub fn lines(tasks: &[Listed], width: Width) -> Vec<String> {
     let columns = width.columns();
@@ -65,7 +65,7 @@ pub fn lines(tasks: &[Listed], width: Width) -> Vec<String> {
     tasks.iter().map(line).collect()
 }
 
-/// How a task stands, in at most eleven columns.
+/// A task's state, in at most eleven columns.
 fn state(task: &Listed) -> (&'static str, clap::builder::styling::Style) {
     match (task.outcome, task.running, task.applied) {
         (_, true, _) => ("running", YELLOW),

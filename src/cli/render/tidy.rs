@@ -1,4 +1,4 @@
-//! What is said while a repository is tidied after a task: only where it takes time, and never as data.
+//! Progress of packing after a task: only if it takes time, and never on stdout.
 
 use super::{Manner, say};
 use crate::{
@@ -6,17 +6,20 @@ use crate::{
     repo::Packed,
 };
 
-/// Tells of a packing. That it failed changes nothing of what the task came to.
+/// Reports a packing. Its failure does not change the task's result.
 pub fn packed(manner: Manner, pack: impl FnOnce(&dyn Fn(u64)) -> Result<Option<Packed>, Error>) {
     let tell = |line: &str| {
         if !manner.quiet {
             say(manner, line);
         }
     };
-    let begun = |bytes| tell(&format!("packing what the task's turns left in the repository ({})", about(bytes)));
+    let begun =
+        |bytes| tell(&format!("packing objects that the task's turns left in the repository ({})", about(bytes)));
     match pack(&begun) {
         Ok(None) => {}
         Ok(Some(Packed { before, after })) => tell(&format!("packed: {} became {}", about(before), about(after))),
-        Err(error) => tell(&format!("what the task's turns left is not packed, and kept as it is: {error}")),
+        Err(error) => {
+            tell(&format!("could not pack the objects that the task's turns left: {error}; they stay as they are"))
+        }
     }
 }

@@ -25,7 +25,7 @@ const NEEDED: [RoleName; 1] = [RoleName::Delegate];
 
 /// Looks at every role that is needed, and at those that are set though nothing needs them yet. `root` is where a run
 /// would start, if that is known.
-pub(super) fn look(catalog: &Catalog, settings: &Settings, root: Option<&Path>, checks: &mut Vec<Check>) {
+pub(super) fn check_roles(catalog: &Catalog, settings: &Settings, root: Option<&Path>, checks: &mut Vec<Check>) {
     for role in RoleName::ALL {
         let needed = NEEDED.contains(&role);
         if !needed && !settings.roles.contains_key(&role) {
@@ -66,7 +66,7 @@ fn too_small(role: RoleName, model: &PinnedModel, root: Option<&Path>) -> Option
 }
 
 /// Names the needed roles that are not even set, where the proxy cannot be asked about any.
-pub(super) fn look_without_catalog(settings: &Settings, checks: &mut Vec<Check>) {
+pub(super) fn check_roles_without_catalog(settings: &Settings, checks: &mut Vec<Check>) {
     for role in NEEDED.into_iter().filter(|role| !settings.roles.contains_key(role)) {
         checks.push(super::bad(role.as_str(), Verdict::BadConfiguration, &Error::Roles(vec![BadRole::Unset(role)])));
     }
@@ -92,19 +92,19 @@ fn declared(role: RoleName, model: &PinnedModel, catalog: &Catalog, settings: &S
         if model.max_output < wanted {
             let lowered = model.max_output;
             let found =
-                format!("an output ceiling of {wanted} takes too much of {alias}'s window: {lowered} is asked for");
-            warn(found, "declare its window and output limit, if they are larger");
+                format!("an output limit of {wanted} takes too much of the window of {alias}; nisse uses {lowered}");
+            warn(found, "declare its window and output limit if they are larger");
         }
         if model.reasoning != Reasoning::Off && entry.reasoning == Some(false) {
-            warn(format!("{alias} is declared unable to reason"), "declare no reasoning for it, if that proves true");
+            warn(format!("{alias} is declared without reasoning"), "if that is true, set no reasoning for it");
         }
         if model.route == Route::Native
             && model.reasoning != Reasoning::Off
             && model.reasoning.budget(model.max_output).is_none()
         {
             warn(
-                format!("an output ceiling of {} leaves {alias} no room to reason", model.max_output),
-                "raise max_output_tokens, or declare no reasoning for it",
+                format!("an output limit of {} leaves {alias} no room to reason", model.max_output),
+                "raise max_output_tokens, or set no reasoning for it",
             );
         }
         let drives_tools = match role {
@@ -112,19 +112,19 @@ fn declared(role: RoleName, model: &PinnedModel, catalog: &Catalog, settings: &S
             RoleName::Consultant | RoleName::Classifier => false,
         };
         if drives_tools && entry.tools == Some(false) {
-            warn(format!("{alias} is declared to take no tools"), "name another model, if it proves true");
+            warn(format!("{alias} is declared without tool support"), "if that is true, choose another model");
         }
         if !entry.fallbacks.is_empty() {
             let to = entry.fallbacks.join(", ");
             let advice = match (role, settings.delegate.fallback.value) {
                 (RoleName::Delegate, Fallback::Allow) => {
-                    "know that what you delegate may go there, as delegate.fallback allows"
+                    "be aware that tasks may go there: delegate.fallback allows it"
                 }
                 (RoleName::Delegate, Fallback::Refuse) => {
-                    "nothing: a delegation refuses it, unless delegate.fallback allows it"
+                    "nothing to do: a task refuses fallbacks unless delegate.fallback allows them"
                 }
                 (RoleName::Planner | RoleName::Executor | RoleName::Consultant | RoleName::Classifier, _) => {
-                    "know that another model may answer"
+                    "be aware that another model may answer"
                 }
             };
             warn(format!("the proxy falls back from {alias} to {to}"), advice);
@@ -133,8 +133,8 @@ fn declared(role: RoleName, model: &PinnedModel, catalog: &Catalog, settings: &S
     // of any other model there is nothing to be done about it
     if role == RoleName::Delegate && model.route == Route::Normalized && looks_like_anthropics(model) {
         warn(
-            format!("{alias} is spoken to in the normalized way, which loses reasoning and cache marks"),
-            "declare its provider to be \"anthropic\", if it is",
+            format!("{alias} uses the normalized route, which loses reasoning and cache marks"),
+            "if its provider is \"anthropic\", declare that",
         );
     }
 }

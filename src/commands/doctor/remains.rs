@@ -23,7 +23,7 @@ pub const KEPT: &str = "kept";
 const MUCH: u64 = 1_000_000_000;
 
 /// Looks, and takes away if `fix` is given. Without a repository or a log there is nothing to look at.
-pub(super) async fn look(
+pub(super) async fn check_remains(
     settings: &Settings,
     environment: &Environment,
     flags: &Flags,
@@ -38,7 +38,7 @@ pub(super) async fn look(
     let now_ms = settings.pins.clock().civil_ms();
     let keep = settings.branch.keep_turns.value;
     let looked = async {
-        let mut found = leftovers::look(&log, &checkout, keep, now_ms)?;
+        let mut found = leftovers::find_leftovers(&log, &checkout, keep, now_ms)?;
         if fix {
             let owing = leftovers::owing(&found);
             if !owing.is_empty() {
@@ -46,7 +46,7 @@ pub(super) async fn look(
                 for id in owing {
                     Box::pin(carry_out(&opened, id)).await?;
                 }
-                let left = leftovers::look(&log, &checkout, keep, now_ms)?;
+                let left = leftovers::find_leftovers(&log, &checkout, keep, now_ms)?;
                 found = leftovers::carried_out(&log, found, left);
             }
             found = leftovers::fix(&log, &checkout, found);
@@ -55,7 +55,7 @@ pub(super) async fn look(
     };
     match looked.await {
         Ok(found) => {
-            checks.extend(told(&found));
+            checks.extend(as_checks(&found));
             match kept(&checkout, keep) {
                 Ok(kept) => checks.extend(kept),
                 Err(error) => checks.push(super::bad(KEPT, Verdict::Warning, &error.into())),
@@ -71,11 +71,11 @@ pub(super) async fn look(
 
 /// What the refs of tasks keep in the repository, with its size.
 fn kept(checkout: &Checkout, keep: KeepTurns) -> Result<Vec<Check>, repo::Error> {
-    let turns = format!("the single turns of finished tasks (branch.keep_turns: {keep})");
+    let turns = format!("the turns of finished tasks, one commit each (branch.keep_turns: {keep})");
     let kinds = [
         ("turns", turns.as_str()),
         ("discarded", "the commits of discarded tasks, for 30 days"),
-        ("found", "what was found beside the work of tasks, for 30 days"),
+        ("found", "files and commits found beside the work of tasks, for 30 days"),
         ("before-apply", "the checkout before work was applied, for 30 days"),
     ];
     let mut checks = Vec::new();
@@ -89,7 +89,7 @@ fn kept(checkout: &Checkout, keep: KeepTurns) -> Result<Vec<Check>, repo::Error>
         checks.push(if kept.bytes < MUCH {
             Check::good(KEPT, found)
         } else {
-            let advice = "bound it with [branch] keep_turns, or delete refs; `git gc` gives back what no ref holds";
+            let advice = "limit it with [branch] keep_turns, or delete refs; then `git gc` frees the space";
             Check::new(KEPT, Verdict::Warning, found, advice)
         });
     }
@@ -97,13 +97,13 @@ fn kept(checkout: &Checkout, keep: KeepTurns) -> Result<Vec<Check>, repo::Error>
 }
 
 /// A line for each, but one for all locks: every task that ended has left one, and they do no harm.
-fn told(found: &[Leftover]) -> Vec<Check> {
+fn as_checks(found: &[Leftover]) -> Vec<Check> {
     let (locks, others): (Vec<_>, Vec<_>) =
         found.iter().partition(|one| one.kind == "lock" && matches!(one.state, State::Dead | State::Removed));
     let mut checks: Vec<Check> = others.iter().map(|one| line(one)).collect();
     if let Some(first) = locks.first() {
         let removed = first.state == State::Removed;
-        let what = if removed { "removed: what locked" } else { "what locked" };
+        let what = if removed { "removed: lock files of" } else { "lock files of" };
         let whose =
             if locks.len() == 1 { "a task that has".to_owned() } else { format!("{} tasks that have", locks.len()) };
         checks.push(Check::good(SUBJECT, format!("{what} {whose} ended")));
@@ -117,9 +117,9 @@ fn told(found: &[Leftover]) -> Vec<Check> {
 fn line(one: &Leftover) -> Check {
     let named = format!("{} {}: {}", one.kind, one.name, one.why);
     match one.state {
-        State::Dead => Check::new(SUBJECT, Verdict::Warning, named, "nisse doctor --fix takes it away"),
+        State::Dead => Check::new(SUBJECT, Verdict::Warning, named, "to remove it: nisse doctor --fix"),
         State::Kept => {
-            Check::new(SUBJECT, Verdict::Warning, named, "see whether you want it; nisse does not remove it")
+            Check::new(SUBJECT, Verdict::Warning, named, "check whether you need it; nisse does not remove it")
         }
         State::Foreign => Check::new(SUBJECT, Verdict::Warning, named, "leave it to the nisse that made it"),
         State::Removed => Check::good(SUBJECT, format!("removed: {named}")),

@@ -11,30 +11,31 @@ use crate::{
 };
 
 /// Looks at the state directory, or where it would be made. Changes nothing.
-pub(super) fn look(state_dir: &Path, checks: &mut Vec<Check>) {
+pub(super) fn check_state_directory(state_dir: &Path, checks: &mut Vec<Check>) {
     const SUBJECT: &str = "state directory";
     let bad = |found: String, advice: &str| Check::new(SUBJECT, Verdict::BadEnvironment, found, advice);
     let shown = state_dir.display();
     let Some(existing) = state_dir.ancestors().find(|path| path.exists()) else {
-        return checks.push(bad(format!("{shown} cannot be made"), "name another with --state-dir"));
+        return checks.push(bad(format!("cannot create {shown}"), "choose another with --state-dir"));
     };
     if !existing.is_dir() {
-        return checks.push(bad(format!("{} is no directory", existing.display()), "name another with --state-dir"));
+        return checks
+            .push(bad(format!("{} is not a directory", existing.display()), "choose another with --state-dir"));
     }
     if let Err(errno) = access(existing, rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK) {
         let why = io::Error::from(errno);
-        return checks.push(bad(format!("{} cannot be written: {why}", existing.display()), "make it writable"));
+        return checks.push(bad(format!("cannot write to {}: {why}", existing.display()), "make it writable"));
     }
     if existing != state_dir {
-        checks.push(Check::good(SUBJECT, format!("{shown}, which will be made")));
+        checks.push(Check::good(SUBJECT, format!("{shown} (will be created)")));
     } else if open_to_others(state_dir) {
-        checks.push(bad(format!("others may write to {shown}"), "take that right away: chmod 700"));
+        checks.push(bad(format!("others may write to {shown}"), "remove that permission: chmod 700"));
     } else {
         checks.push(Check::good(SUBJECT, shown.to_string()));
     }
     if is_network_file_system(existing) {
-        let found = format!("{shown} is on a network file system, where the log is kept without write-ahead logging");
-        let advice = "name one on a disk of this machine with --state-dir: it is faster";
+        let found = format!("{shown} is on a network file system, so the log works without write-ahead logging");
+        let advice = "choose a local disk with --state-dir; it is faster";
         checks.push(Check::new(SUBJECT, Verdict::Warning, found, advice));
     }
     log(state_dir, checks);
@@ -47,12 +48,12 @@ fn log(state_dir: &Path, checks: &mut Vec<Check>) {
     let sqlite = rusqlite::version();
     checks.push(match read {
         Ok(Some(tasks)) => Check::good("log", format!("{} (SQLite {sqlite})", counted(tasks.len() as u64, "task"))),
-        Ok(None) => Check::good("log", format!("not there yet (SQLite {sqlite})")),
+        Ok(None) => Check::good("log", format!("not created yet (SQLite {sqlite})")),
         Err(error) => super::bad("log", Verdict::BadEnvironment, &error.into()),
     });
     if let Some(size) = stuck_wal(state_dir) {
-        let found = format!("its write-ahead log has {} MB: a program reads nisse.db without an end", size >> 20);
-        checks.push(Check::new("log", Verdict::Warning, found, "end that program; the next task gives the room back"));
+        let found = format!("its write-ahead log has {} MB, because some program keeps reading nisse.db", size >> 20);
+        checks.push(Check::new("log", Verdict::Warning, found, "end that program; the next task frees the space"));
     }
 }
 
@@ -68,7 +69,7 @@ mod tests {
 
     fn verdicts(path: &Path) -> Vec<Verdict> {
         let mut checks = Vec::new();
-        look(path, &mut checks);
+        check_state_directory(path, &mut checks);
         checks.iter().map(|check| check.verdict).collect()
     }
 

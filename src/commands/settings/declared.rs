@@ -41,7 +41,7 @@ fn put<T>(slot: &mut Option<Sourced<T>>, value: Result<T, String>, given: &Given
     Ok(())
 }
 
-fn shown<T: ToString>(slot: Option<&Sourced<T>>) -> Option<(String, &Source)> {
+fn value_and_source<T: ToString>(slot: Option<&Sourced<T>>) -> Option<(String, &Source)> {
     slot.map(|sourced| (sourced.value.to_string(), &sourced.source))
 }
 
@@ -56,37 +56,37 @@ pub(super) const MODEL_KEYS: &[ModelKey] = &[
         name: "provider",
         project: false,
         set: |d, g| put(&mut d.provider, g.text(), g),
-        show: |d| shown(d.provider.as_ref()),
+        show: |d| value_and_source(d.provider.as_ref()),
     },
     ModelKey {
         name: "route",
         project: false,
         set: |d, g| put(&mut d.route, g.route(), g),
-        show: |d| shown(d.route.as_ref()),
+        show: |d| value_and_source(d.route.as_ref()),
     },
     ModelKey {
         name: "max_input_tokens",
         project: true,
         set: |d, g| put(&mut d.max_input_tokens, g.count(), g),
-        show: |d| shown(d.max_input_tokens.as_ref()),
+        show: |d| value_and_source(d.max_input_tokens.as_ref()),
     },
     ModelKey {
         name: "max_output_tokens",
         project: true,
         set: |d, g| put(&mut d.max_output_tokens, g.count(), g),
-        show: |d| shown(d.max_output_tokens.as_ref()),
+        show: |d| value_and_source(d.max_output_tokens.as_ref()),
     },
     ModelKey {
         name: "tool_choice",
         project: false,
         set: |d, g| put(&mut d.tool_choice, g.switch(), g),
-        show: |d| shown(d.tool_choice.as_ref()),
+        show: |d| value_and_source(d.tool_choice.as_ref()),
     },
     ModelKey {
         name: "reasoning",
         project: false,
         set: |d, g| put(&mut d.reasoning, g.reasoning(), g),
-        show: |d| shown(d.reasoning.as_ref()),
+        show: |d| value_and_source(d.reasoning.as_ref()),
     },
     ModelKey {
         name: "input_cost_per_token",
@@ -104,7 +104,7 @@ pub(super) const MODEL_KEYS: &[ModelKey] = &[
 
 impl Declared {
     /// What is declared: key, value, source.
-    pub(super) fn shown(&self) -> impl Iterator<Item = (&'static str, String, &Source)> {
+    pub(super) fn entries(&self) -> impl Iterator<Item = (&'static str, String, &Source)> {
         MODEL_KEYS.iter().filter_map(|key| (key.show)(self).map(|(value, source)| (key.name, value, source)))
     }
 }

@@ -20,13 +20,13 @@ pub enum Error {
         source: io::Error,
     },
     /// A repository's settings that are no regular file.
-    #[error("{} is a link or no regular file, and is not read", .0.display())]
+    #[error("{} is a link or not a regular file; nisse does not read it", .0.display())]
     NotAFile(PathBuf),
     /// A settings file of more than a mebibyte.
     #[error("{} is too large for a settings file (over 1 MiB)", .0.display())]
     TooLarge(PathBuf),
     /// The platform names no place for state.
-    #[error("no state directory is known on this system")]
+    #[error("this system has no default state directory")]
     NoStateDirectory,
     /// The state directory cannot be used.
     #[error(transparent)]

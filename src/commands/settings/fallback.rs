@@ -18,7 +18,7 @@ impl Fallback {
         match given.string() {
             Some("refuse") => Ok(Self::Refuse),
             Some("allow") => Ok(Self::Allow),
-            Some(_) | None => Err(format!("takes \"refuse\" or \"allow\", not {}", given.shown())),
+            Some(_) | None => Err(format!("takes \"refuse\" or \"allow\", not {}", given.quoted())),
         }
     }
 }

@@ -87,7 +87,7 @@ impl SettingsFile {
                 let at = error.span().map_or(0, |span| span.start);
                 Problem::new(
                     self.at(at),
-                    format!("no valid TOML: {}", error.message().replace('\n', ", ").escape_debug()),
+                    format!("not valid TOML: {}", error.message().replace('\n', ", ").escape_debug()),
                 )
             }));
             return;
@@ -139,7 +139,7 @@ impl Walk<'_> {
             } else if let Some(inner) = KEYS.iter().find(|key| below(&name, key.name).is_some()) {
                 match value.get_ref().as_table() {
                     Some(table) => self.section(&name, table),
-                    None => self.wrong(at, &name, Err(format!("is a section: it holds keys such as {}", inner.name))),
+                    None => self.wrong(at, &name, Err(format!("is a section with keys such as {}", inner.name))),
                 }
             } else {
                 self.unknown(at, prefix, key.get_ref());
@@ -194,7 +194,7 @@ impl Walk<'_> {
     fn unknown(&mut self, at: usize, prefix: &str, key: &str) {
         let name = if prefix.is_empty() { key.to_owned() } else { format!("{prefix}.{key}") };
         if matches!(name.as_str(), "proxy.token" | "proxy.key" | "proxy.api_key") {
-            let instead = "keeps no token: name a token_command or a token_file, or set NISSE_LLM_TOKEN";
+            let instead = "holds no token; set token_command, token_file or NISSE_LLM_TOKEN";
             return self.push(at, format!("unknown key {name}: the file {instead}"), None);
         }
         let siblings = KEYS
@@ -215,7 +215,7 @@ impl Walk<'_> {
     }
 
     fn misplaced(&mut self, at: usize, name: &str) {
-        let problem = format!("{name} belongs in your own settings file: a repository may not set it");
+        let problem = format!("a repository may not set {name}; set it in your own settings file");
         self.problems.push((at, Problem::new(self.file.at(at), problem)));
     }
 

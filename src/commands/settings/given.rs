@@ -32,12 +32,12 @@ pub(super) struct Given<'a> {
 impl Given<'_> {
     /// A text that is not blank and holds no control characters.
     pub(super) fn text(&self) -> Result<String, String> {
-        let text = self.string().ok_or_else(|| format!("takes a text in quotes, not {}", self.shown()))?;
+        let text = self.string().ok_or_else(|| format!("takes a text in quotes, not {}", self.quoted()))?;
         if text.trim().is_empty() {
-            return Err("is empty: leave it out, or give it a value".to_owned());
+            return Err("is empty; remove it, or give it a value".to_owned());
         }
         if text.chars().any(char::is_control) {
-            return Err(format!("takes a text without control characters, not {}", self.shown()));
+            return Err(format!("takes a text without control characters, not {}", self.quoted()));
         }
         Ok(text.to_owned())
     }
@@ -66,14 +66,14 @@ impl Given<'_> {
                 .as_integer()
                 .and_then(|number| u64::from_str_radix(number.as_str(), number.radix()).ok())
                 .filter(|number| *number > 0)
-                .ok_or_else(|| format!("takes a whole number from 1, not {}", self.shown())),
+                .ok_or_else(|| format!("takes a whole number of at least 1, not {}", self.quoted())),
         }
     }
 
     /// A whole number from 1 that fits 32 bits.
     pub(super) fn small_count(&self) -> Result<u32, String> {
         u32::try_from(self.count()?)
-            .map_err(|_| format!("takes a whole number up to {}, not {}", u32::MAX, self.shown()))
+            .map_err(|_| format!("takes a whole number up to {}, not {}", u32::MAX, self.quoted()))
     }
 
     /// `true` or `false`.
@@ -82,14 +82,14 @@ impl Given<'_> {
             Raw::Text(text) => text.parse().ok(),
             Raw::Toml(value) => value.as_bool(),
         };
-        read.ok_or_else(|| format!("takes true or false, not {}", self.shown()))
+        read.ok_or_else(|| format!("takes true or false, not {}", self.quoted()))
     }
 
     /// A duration.
     pub(super) fn duration(&self) -> Result<std::time::Duration, String> {
         match self.string() {
             Some(text) => units::duration(text),
-            None => Err(format!("takes a duration in quotes such as \"15m\", not {}", self.shown())),
+            None => Err(format!("takes a duration in quotes such as \"15m\", not {}", self.quoted())),
         }
     }
 
@@ -97,7 +97,7 @@ impl Given<'_> {
     pub(super) fn size(&self) -> Result<u64, String> {
         match self.string() {
             Some(text) => units::size(text),
-            None => Err(format!("takes a size in quotes such as \"50MB\", not {}", self.shown())),
+            None => Err(format!("takes a size in quotes such as \"50MB\", not {}", self.quoted())),
         }
     }
 
@@ -107,8 +107,8 @@ impl Given<'_> {
             (Some(text), _) => units::money(text),
             (None, Some(usd)) => Money::from_usd(usd)
                 .filter(|money| *money > Money(0))
-                .ok_or_else(|| format!("takes an amount in US dollars above 0, not {}", self.shown())),
-            (None, None) => Err(format!("takes an amount in US dollars such as 2.50, not {}", self.shown())),
+                .ok_or_else(|| format!("takes an amount in US dollars above 0, not {}", self.quoted())),
+            (None, None) => Err(format!("takes an amount in US dollars such as 2.50, not {}", self.quoted())),
         }
     }
 
@@ -116,7 +116,7 @@ impl Given<'_> {
     pub(super) fn price(&self) -> Result<Money, String> {
         self.number()
             .and_then(Money::from_usd)
-            .ok_or_else(|| format!("takes a price in US dollars a token such as 0.000003, not {}", self.shown()))
+            .ok_or_else(|| format!("takes a price in US dollars a token such as 0.000003, not {}", self.quoted()))
     }
 
     /// A model's route.
@@ -124,7 +124,7 @@ impl Given<'_> {
         match self.string() {
             Some("native") => Ok(Route::Native),
             Some("normalized") => Ok(Route::Normalized),
-            Some(_) | None => Err(format!("takes \"native\" or \"normalized\", not {}", self.shown())),
+            Some(_) | None => Err(format!("takes \"native\" or \"normalized\", not {}", self.quoted())),
         }
     }
 
@@ -134,12 +134,12 @@ impl Given<'_> {
         Reasoning::ALL
             .into_iter()
             .find(|effort| given == Some(effort.as_str()))
-            .ok_or_else(|| format!("takes \"off\", \"low\", \"medium\" or \"high\", not {}", self.shown()))
+            .ok_or_else(|| format!("takes \"off\", \"low\", \"medium\" or \"high\", not {}", self.quoted()))
     }
 
     /// A list of texts that are not blank; in a variable, one a line.
     pub(super) fn list(&self) -> Result<Vec<String>, String> {
-        let wrong = || format!("takes a list of texts, not {}", self.shown());
+        let wrong = || format!("takes a list of texts, not {}", self.quoted());
         let items: Vec<String> = match self.raw {
             Raw::Text(text) => text.lines().filter(|line| !line.trim().is_empty()).map(str::to_owned).collect(),
             Raw::Toml(DeValue::Array(items)) => {
@@ -157,7 +157,7 @@ impl Given<'_> {
             ) => return Err(wrong()),
         };
         match items.iter().find(|item| item.trim().is_empty() || item.contains('\0')) {
-            Some(item) => Err(format!("holds {item:?}, which is empty or holds a NUL character")),
+            Some(item) => Err(format!("has {item:?}, which is empty or contains a NUL character")),
             None => Ok(items),
         }
     }
@@ -166,7 +166,7 @@ impl Given<'_> {
     pub(super) fn globs(&self) -> Result<Vec<String>, String> {
         let globs = self.list()?;
         for glob in &globs {
-            Glob::new(glob).map_err(|error| format!("holds {glob:?}, which is no glob: {}", error.kind()))?;
+            Glob::new(glob).map_err(|error| format!("has {glob:?}, which is not a glob: {}", error.kind()))?;
         }
         Ok(globs)
     }
@@ -176,10 +176,10 @@ impl Given<'_> {
         let names = self.list()?;
         for name in &names {
             if !name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_') {
-                return Err(format!("holds {name:?}, which is no name of a variable"));
+                return Err(format!("has {name:?}, which is not a variable name"));
             }
             if name.starts_with("NISSE_") {
-                return Err(format!("holds {name}, but no command sees nisse's own variables"));
+                return Err(format!("has {name}, but no command sees nisse's own variables"));
             }
         }
         Ok(names)
@@ -205,7 +205,7 @@ impl Given<'_> {
     }
 
     /// The value in a complaint: escaped and bounded, since a repository may have written it.
-    pub(super) fn shown(&self) -> String {
+    pub(super) fn quoted(&self) -> String {
         match self.raw {
             Raw::Text(text) => format!("{:?}", bounded(text)),
             Raw::Toml(value) => match value {

@@ -18,7 +18,7 @@ impl History {
         match given.string() {
             Some("squash") => Ok(Self::Squash),
             Some("turns") => Ok(Self::Turns),
-            Some(_) | None => Err(format!("takes \"squash\" or \"turns\", not {}", given.shown())),
+            Some(_) | None => Err(format!("takes \"squash\" or \"turns\", not {}", given.quoted())),
         }
     }
 }

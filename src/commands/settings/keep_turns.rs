@@ -24,12 +24,12 @@ impl Default for KeepTurns {
 
 impl KeepTurns {
     pub(super) fn read(given: &Given<'_>) -> Result<Self, String> {
-        let wanted = || format!("takes a time such as \"30d\" or a size such as \"500MB\", not {}", given.shown());
+        let wanted = || format!("takes a time such as \"30d\" or a size such as \"500MB\", not {}", given.quoted());
         let text = given.string().ok_or_else(wanted)?;
         let days = text.trim().strip_suffix('d').and_then(|days| days.trim().parse::<u32>().ok());
         match days {
             Some(1..=365) => return Ok(Self::For(DAY * days.unwrap_or(1))),
-            Some(_) => return Err(format!("takes between 1d and 365d, not {}", given.shown())),
+            Some(_) => return Err(format!("takes between 1d and 365d, not {}", given.quoted())),
             None => {}
         }
         units::duration(text).map(Self::For).or_else(|_| units::size(text).map(Self::UpTo)).map_err(|_| wanted())

@@ -33,7 +33,7 @@ fn put<T>(slot: &mut Sourced<T>, value: Result<T, String>, given: &Given<'_>) ->
     Ok(())
 }
 
-fn shown<T>(slot: &Sourced<T>, show: impl Fn(&T) -> String) -> (Option<String>, &Source) {
+fn value_and_source<T>(slot: &Sourced<T>, show: impl Fn(&T) -> String) -> (Option<String>, &Source) {
     (Some(show(&slot.value)), &slot.source)
 }
 
@@ -56,7 +56,7 @@ macro_rules! role {
                 s.roles.insert($role, alias);
                 Ok(())
             },
-            show: |s| s.roles.get(&$role).map_or((None, &UNSET), |alias| shown(alias, String::clone)),
+            show: |s| s.roles.get(&$role).map_or((None, &UNSET), |alias| value_and_source(alias, String::clone)),
         }
     };
 }
@@ -90,14 +90,14 @@ pub(super) const KEYS: &[Key] = &[
         env: "NISSE_LLM_FIRST_BYTE",
         project: false,
         set: |s, g| put(&mut s.proxy.first_byte, g.duration(), g),
-        show: |s| shown(&s.proxy.first_byte, |time| units::show_duration(*time)),
+        show: |s| value_and_source(&s.proxy.first_byte, |time| units::show_duration(*time)),
     },
     Key {
         name: "proxy.idle",
         env: "NISSE_LLM_IDLE",
         project: false,
         set: |s, g| put(&mut s.proxy.idle, g.duration(), g),
-        show: |s| shown(&s.proxy.idle, |time| units::show_duration(*time)),
+        show: |s| value_and_source(&s.proxy.idle, |time| units::show_duration(*time)),
     },
     Key {
         name: "proxy.ca_file",
@@ -116,21 +116,21 @@ pub(super) const KEYS: &[Key] = &[
         env: "NISSE_DELEGATE_MAX_TURNS",
         project: true,
         set: |s, g| put(&mut s.delegate.max_turns, g.small_count(), g),
-        show: |s| shown(&s.delegate.max_turns, u32::to_string),
+        show: |s| value_and_source(&s.delegate.max_turns, u32::to_string),
     },
     Key {
         name: "delegate.max_tokens",
         env: "NISSE_DELEGATE_MAX_TOKENS",
         project: true,
         set: |s, g| put(&mut s.delegate.max_tokens, g.count(), g),
-        show: |s| shown(&s.delegate.max_tokens, u64::to_string),
+        show: |s| value_and_source(&s.delegate.max_tokens, u64::to_string),
     },
     Key {
         name: "delegate.max_time",
         env: "NISSE_DELEGATE_MAX_TIME",
         project: true,
         set: |s, g| put(&mut s.delegate.max_time, g.duration(), g),
-        show: |s| shown(&s.delegate.max_time, |time| units::show_duration(*time)),
+        show: |s| value_and_source(&s.delegate.max_time, |time| units::show_duration(*time)),
     },
     Key {
         name: "delegate.max_cost",
@@ -145,28 +145,28 @@ pub(super) const KEYS: &[Key] = &[
         // what is asked may go to another vendor
         project: false,
         set: |s, g| put(&mut s.delegate.fallback, Fallback::read(g), g),
-        show: |s| shown(&s.delegate.fallback, ToString::to_string),
+        show: |s| value_and_source(&s.delegate.fallback, ToString::to_string),
     },
     Key {
         name: "check.commands",
         env: "NISSE_CHECK_COMMANDS",
         project: true,
         set: |s, g| put(&mut s.check_commands, g.list(), g),
-        show: |s| shown(&s.check_commands, list),
+        show: |s| value_and_source(&s.check_commands, list),
     },
     Key {
         name: "commands.time_limit",
         env: "NISSE_COMMANDS_TIME_LIMIT",
         project: false,
         set: |s, g| put(&mut s.commands.time_limit, g.duration(), g),
-        show: |s| shown(&s.commands.time_limit, |time| units::show_duration(*time)),
+        show: |s| value_and_source(&s.commands.time_limit, |time| units::show_duration(*time)),
     },
     Key {
         name: "commands.pass_env",
         env: "NISSE_COMMANDS_PASS_ENV",
         project: false,
         set: |s, g| put(&mut s.commands.pass_env, g.variable_names(), g),
-        show: |s| shown(&s.commands.pass_env, list),
+        show: |s| value_and_source(&s.commands.pass_env, list),
     },
     Key {
         name: "files.deny",
@@ -177,14 +177,14 @@ pub(super) const KEYS: &[Key] = &[
             let slot = if g.source.is_project() { &mut s.files.project_deny } else { &mut s.files.deny };
             put(slot, g.globs(), g)
         },
-        show: |s| shown(&s.files.deny, list),
+        show: |s| value_and_source(&s.files.deny, list),
     },
     Key {
         name: "worktree.max_untracked",
         env: "NISSE_WORKTREE_MAX_UNTRACKED",
         project: true,
         set: |s, g| put(&mut s.worktree.max_untracked, g.size(), g),
-        show: |s| shown(&s.worktree.max_untracked, |bytes| units::show_size(*bytes)),
+        show: |s| value_and_source(&s.worktree.max_untracked, |bytes| units::show_size(*bytes)),
     },
     Key {
         name: "worktree.dir",
@@ -198,7 +198,7 @@ pub(super) const KEYS: &[Key] = &[
         env: "NISSE_WORKTREE_COPY",
         project: true,
         set: |s, g| put(&mut s.worktree.copy, g.globs(), g),
-        show: |s| shown(&s.worktree.copy, list),
+        show: |s| value_and_source(&s.worktree.copy, list),
     },
     Key {
         name: "worktree.setup",
@@ -212,7 +212,7 @@ pub(super) const KEYS: &[Key] = &[
         env: "NISSE_BRANCH_HISTORY",
         project: true,
         set: |s, g| put(&mut s.branch.history, History::read(g), g),
-        show: |s| shown(&s.branch.history, ToString::to_string),
+        show: |s| value_and_source(&s.branch.history, ToString::to_string),
     },
     Key {
         name: "branch.keep_turns",
@@ -220,14 +220,14 @@ pub(super) const KEYS: &[Key] = &[
         // a repository would throw away what the person paid for
         project: false,
         set: |s, g| put(&mut s.branch.keep_turns, KeepTurns::read(g), g),
-        show: |s| shown(&s.branch.keep_turns, ToString::to_string),
+        show: |s| value_and_source(&s.branch.keep_turns, ToString::to_string),
     },
     Key {
         name: "max_output_tokens",
         env: "NISSE_MAX_OUTPUT_TOKENS",
         project: false,
         set: |s, g| put(&mut s.max_output_tokens, g.count(), g),
-        show: |s| shown(&s.max_output_tokens, u64::to_string),
+        show: |s| value_and_source(&s.max_output_tokens, u64::to_string),
     },
 ];
 

@@ -190,7 +190,7 @@ impl Settings {
         let mut variable = |name: &'static str| {
             let value = environment.get(name)?;
             if value.is_empty() {
-                problems.push(Problem::new(Source::Env(name.to_owned()), "is empty: unset it, or give it a value"));
+                problems.push(Problem::new(Source::Env(name.to_owned()), "is empty; unset it, or give it a value"));
                 return None;
             }
             Some(PathBuf::from(value))
@@ -204,7 +204,7 @@ impl Settings {
         };
         let path = std::path::absolute(&path).map_err(|source| Error::Unreadable { path, source })?;
         if path.to_str().is_none() {
-            problems.push(Problem::new(source.clone(), "names a state directory that is not UTF-8"));
+            problems.push(Problem::new(source.clone(), "is a state directory whose path is not UTF-8"));
         }
         self.state_dir = Sourced { value: path, source };
         Ok(())

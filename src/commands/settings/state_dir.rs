@@ -12,7 +12,7 @@ use std::{
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// It cannot be made or looked at.
-    #[error("cannot make the state directory {}", .path.display())]
+    #[error("cannot create the state directory {}", .path.display())]
     Io {
         /// Which.
         path: PathBuf,
@@ -20,7 +20,7 @@ pub enum Error {
         source: io::Error,
     },
     /// It is something else.
-    #[error("the state directory {} is no directory", .0.display())]
+    #[error("the state directory {} is not a directory", .0.display())]
     NotADirectory(PathBuf),
     /// Anybody could plant a log or a worktree there.
     #[error("others may write to the state directory {}", .0.display())]

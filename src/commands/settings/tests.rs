@@ -69,7 +69,7 @@ fn without_anything_the_built_in_values_hold() {
     assert!(settings.checks().unwrap().is_empty());
     assert!(matches!(settings.base_url(), Err(Error::NoAddress)));
     assert!(matches!(settings.role(RoleName::Delegate), Err(Error::NoRole(RoleName::Delegate))));
-    assert!(settings.shown().iter().all(|shown| shown.source == Source::Default));
+    assert!(settings.entries().iter().all(|shown| shown.source == Source::Default));
 }
 
 #[test]
@@ -122,7 +122,7 @@ branch.keep_turns = "7d"
         _ => (key.env, "x"),
     });
     let from_variables = Place::new("", "").load(&texts.collect::<Vec<_>>(), &Flags::default()).unwrap();
-    for (file, variable) in from_file.shown().iter().zip(from_variables.shown()).skip(1) {
+    for (file, variable) in from_file.entries().iter().zip(from_variables.entries()).skip(1) {
         assert!(matches!(file.source, Source::File { .. }), "{file:?}");
         assert!(matches!(variable.source, Source::Env(_)), "{variable:?}");
         // a relative path in a file starts there
@@ -142,17 +142,17 @@ fn every_mistake_of_every_layer_is_told_at_once() {
         problems,
         [
             "config/nisse/config.toml:2: unknown key delegate.max_turn (did you mean delegate.max_turns?)",
-            "config/nisse/config.toml:3: delegate.max_tokens takes a whole number from 1, not \"many\"",
+            "config/nisse/config.toml:3: delegate.max_tokens takes a whole number of at least 1, not \"many\"",
             "config/nisse/config.toml:4: delegate.max_time takes a duration in quotes such as \"15m\", not the number 900",
             "config/nisse/config.toml:5: unknown key proxi (did you mean proxy?)",
-            "config/nisse/config.toml:8: unknown key proxy.token: the file keeps no token: name a token_command or a token_file, or set NISSE_LLM_TOKEN",
+            "config/nisse/config.toml:8: unknown key proxy.token: the file holds no token; set token_command, token_file or NISSE_LLM_TOKEN",
             "config/nisse/config.toml:10: unknown key models.\"a\".window",
             "config/nisse/config.toml:11: models.\"a\".route takes \"native\" or \"normalized\", not \"sideways\"",
             "config/nisse/config.toml:12: unknown key models.\"a\".max_input_token (did you mean models.\"a\".max_input_tokens?)",
             "repository/nisse.toml:1: unknown key base_url (did you mean proxy.base_url?)",
-            "repository/nisse.toml:2: roles is a section: it holds keys such as roles.planner",
+            "repository/nisse.toml:2: roles is a section with keys such as roles.planner",
             "repository/nisse.toml:4: check.commands takes a list of texts, not \"make\"",
-            "NISSE_MAX_OUTPUT_TOKENS takes a whole number from 1, not \"0\"",
+            "NISSE_MAX_OUTPUT_TOKENS takes a whole number of at least 1, not \"0\"",
             "NISSE_ROLE_DELEGAT is unknown (did you mean NISSE_ROLE_DELEGATE?)",
         ]
     );
@@ -163,7 +163,7 @@ fn a_repository_sets_only_what_it_may() {
     let project = "max_output_tokens = 5\n[proxy]\nbase_url = \"http://evil\"\ntoken_command = \"x\"\n[commands]\npass_env = [\"A\"]\n\
                    [models.\"m\"]\ninput_cost_per_token = 0\nmax_input_tokens = 8192\n[delegate]\nmax_turns = 5\n";
     let refused: Vec<_> = Place::new("", project).problems(&[]).iter().map(|p| p.replace("repository/", "")).collect();
-    let own = "belongs in your own settings file: a repository may not set it";
+    let own = "; set it in your own settings file";
     let expected = [
         (1, "max_output_tokens"),
         (3, "proxy.base_url"),
@@ -171,7 +171,7 @@ fn a_repository_sets_only_what_it_may() {
         (6, "commands.pass_env"),
         (8, "models.\"m\".input_cost_per_token"),
     ];
-    assert_eq!(refused, expected.map(|(line, key)| format!("nisse.toml:{line}: {key} {own}")));
+    assert_eq!(refused, expected.map(|(line, key)| format!("nisse.toml:{line}: a repository may not set {key}{own}")));
 }
 
 #[test]
@@ -222,7 +222,7 @@ fn a_hostile_file_is_refused_and_never_waited_for() {
     assert!(matches!(place.load(&[], &Flags::default()), Err(Error::TooLarge(_))));
 
     place.write(&path, &format!("a = {}1", "[".repeat(100_000)));
-    assert!(place.problems(&[]).iter().all(|problem| problem.contains("no valid TOML")));
+    assert!(place.problems(&[]).iter().all(|problem| problem.contains("not valid TOML")));
     place.write(&path, "[roles]\ndelegate = \"\\u001b[2J\"\n\"\\u001b[31m\" = 1\n");
     assert!(place.problems(&[]).iter().all(|problem| !problem.contains('\u{1b}')));
 }
@@ -231,7 +231,7 @@ fn a_hostile_file_is_refused_and_never_waited_for() {
 fn all_syntax_errors_of_a_file_are_told_with_their_lines() {
     let problems = Place::new("[roles]\ndelegate = \nplanner = \"x\"\nexecutor = = 3\n", "").problems(&[]);
     let line =
-        |number| problems.iter().any(|p| p.starts_with(&format!("config/nisse/config.toml:{number}: no valid TOML")));
+        |number| problems.iter().any(|p| p.starts_with(&format!("config/nisse/config.toml:{number}: not valid TOML")));
     assert!(line(2) && line(4), "{problems:?}");
 }
 
@@ -260,7 +260,7 @@ fn the_state_directory_is_named_by_flag_variable_or_platform() {
     assert_eq!(settings.state_dir.value, Path::new("/variable"));
     let settings = place.load(&[], &Flags::default()).unwrap();
     assert_eq!(settings.state_dir.value, place.temp.path().join("state/nisse"));
-    assert_eq!(place.problems(&[("NISSE_STATE_DIR", "")]), ["NISSE_STATE_DIR is empty: unset it, or give it a value"]);
+    assert_eq!(place.problems(&[("NISSE_STATE_DIR", "")]), ["NISSE_STATE_DIR is empty; unset it, or give it a value"]);
 }
 
 #[test]

@@ -33,10 +33,10 @@ const MOST: u64 = 64 * 1024;
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// Nobody named one.
-    #[error("no token for the proxy is set")]
+    #[error("the proxy's token is not set")]
     Unset,
     /// What was found cannot be sent in a header.
-    #[error("{origin} gives no usable token: {what}")]
+    #[error("cannot use the token from {origin}: {what}")]
     Unusable {
         /// The variable, command or file.
         origin: String,
@@ -232,7 +232,7 @@ mod tests {
         assert_eq!(token(&[file]).as_deref(), Ok("from-file"));
         assert_eq!(token(&[file, command]).as_deref(), Ok("from-command"));
         assert_eq!(token(&[file, command, ("NISSE_LLM_TOKEN", "from-variable")]).as_deref(), Ok("from-variable"));
-        assert_eq!(token(&[]), Err("no token for the proxy is set".to_owned()));
+        assert_eq!(token(&[]), Err("the proxy's token is not set".to_owned()));
 
         fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
         assert!(token(&[file]).unwrap_err().contains("others may read"));

@@ -92,7 +92,7 @@ pub fn about(bytes: u64) -> String {
 pub fn count(text: &str) -> Result<u64, String> {
     let digits: String = text.trim().chars().filter(|c| *c != '_').collect();
     match digits.parse() {
-        Ok(0) | Err(_) => Err(format!("takes a whole number from 1, not {text:?}")),
+        Ok(0) | Err(_) => Err(format!("takes a whole number of at least 1, not {text:?}")),
         Ok(number) => Ok(number),
     }
 }

@@ -11,7 +11,7 @@ use super::plan_commit::PlannedFile;
 use crate::{
     domain::{
         id::{CommitId, TaskId},
-        intent::Landing,
+        intent::UserCommit as Landing,
     },
     log::crash,
     repo::{

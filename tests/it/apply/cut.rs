@@ -131,7 +131,7 @@ fn a_file_that_somebody_changed_meanwhile_stops_it_before_the_rest() {
     let again = env.run(&["apply", "--json", &task, "--abort"]);
     let error = again.exits(2).json().pop().unwrap()["error"].clone();
     let said = (error["message"].as_str().unwrap(), error["hint"].as_str().unwrap());
-    assert!(said.0.contains("taken back before") && said.0.contains("b.txt"), "{error}");
+    assert!(said.0.contains("an earlier --abort left") && said.0.contains("b.txt"), "{error}");
     assert!(said.1.contains("git diff refs/nisse/before-apply/"), "{error}");
 }
 
@@ -181,7 +181,7 @@ fn no_commit_is_made_twice() {
         let (files, landed) = (settled(&written, prefix, true), settled(&written, prefix, false));
         let landing = matches!(
             prefix.last().map(|event| &event.kind),
-            Some(EventKind::IntentOpened { kind: IntentKind::Land(_), .. })
+            Some(EventKind::IntentOpened { kind: IntentKind::UserCommit(_), .. })
         );
         // git may have made the commit before nisse died, or not
         for made in [landed, landed + usize::from(landing)] {
@@ -213,7 +213,7 @@ fn settled(written: &[Event], prefix: &[Event], files: bool) -> usize {
         let EventKind::IntentSettled { intent, .. } = event.kind else { return false };
         written.iter().any(|one| match &one.kind {
             EventKind::IntentOpened { intent: of, kind: IntentKind::Apply { .. } } => files && *of == intent,
-            EventKind::IntentOpened { intent: of, kind: IntentKind::Land(_) } => !files && *of == intent,
+            EventKind::IntentOpened { intent: of, kind: IntentKind::UserCommit(_) } => !files && *of == intent,
             _ => false,
         })
     };
@@ -228,7 +228,7 @@ fn a_merge_that_git_left_half_done_is_made_once() {
     });
     let branch = env.checkout.git(&["for-each-ref", "--format=%(refname:short)", "refs/heads/nisse"]);
     let cut = Cut::of(&env, &task, &["apply", "--json", &task, "--merge"], "commits");
-    let begun = opened(&cut.written(), |kind| matches!(kind, IntentKind::Land(_)));
+    let begun = opened(&cut.written(), |kind| matches!(kind, IntentKind::UserCommit(_)));
     let (tree, made) = (env.checkout.git(&["rev-parse", "HEAD^{tree}"]), env.checkout.git(&["rev-parse", "HEAD"]));
     for state in ["nothing", "written", "staged", "half", "done"] {
         cut.stand(begun, |_, _| false);

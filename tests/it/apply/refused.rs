@@ -48,7 +48,7 @@ fn the_advice_leads_out() {
     let hint = error["error"]["hint"].as_str().unwrap();
     for (step, arguments) in [
         ("commit or stash your changes", &["stash", "--quiet"][..]),
-        ("move away what git does not track", &["mv", "b.txt", "../b.txt"]),
+        ("move untracked files away", &["mv", "b.txt", "../b.txt"]),
         ("then run it again", &[]),
     ] {
         assert!(hint.contains(step), "{step}: {hint}");
@@ -148,7 +148,7 @@ fn a_person_reads_what_happened() {
     run.exits(0);
     assert!(run.stdout.contains("uncommitted") && run.stdout.contains("--abort"), "{}", run.report());
     let log = env.run(&["log", &task]);
-    assert!(log.stdout.contains("brings the files into your checkout"), "{}", log.report());
+    assert!(log.stdout.contains("applies the files to your checkout"), "{}", log.report());
     env.changed_paths();
     let run = env.run(&["apply", &task, "--commit", "--merge"]);
     run.exits(2);

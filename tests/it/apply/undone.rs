@@ -253,7 +253,10 @@ fn what_an_earlier_application_brought_is_named_when_a_later_one_is_taken_back()
     let document = back.exits(6).json().pop().unwrap();
     assert_eq!((&document["how"], &document["files"]), (&json!("put_back"), &json!(["a.txt"])));
     let notices = document["notices"].to_string();
-    assert!(notices.contains("an earlier `nisse apply` brought these") && notices.contains("b.txt"), "{notices}");
+    assert!(
+        notices.contains("files of an earlier `nisse apply` are still here") && notices.contains("b.txt"),
+        "{notices}"
+    );
     let kept = format!("refs/nisse/found/{task}/");
     let kept = env.checkout.git(&["for-each-ref", "--format=%(refname)", &kept]);
     assert!(kept.contains("before-apply-") && notices.contains(&task), "{kept}");

@@ -136,7 +136,7 @@ fn a_command_that_moves_the_tasks_branch_ends_nothing_and_the_checkout_is_what_i
         let env = thrown_away(isolation, "git reset -q --hard HEAD~1 && git clean -fdq");
         let result = env.delegate(&["--isolation", isolation], "Work.").ends(0, "handback");
         assert_eq!(env.on_branch(&result, "made.txt").unwrap(), b"made\n");
-        assert!(result["notices"].to_string().contains("had been moved to"), "{result}");
+        assert!(result["notices"].to_string().contains("was moved to"), "{result}");
         env.assert_checkout_unchanged();
     }
 }

@@ -213,7 +213,7 @@ fn an_answer_of_another_model_is_refused_before_anything_of_it_runs() {
         let env = TestEnvironment::new(wire, vec![other(write()), write(), Step::hand_back()]);
         let run = env.delegate(&[], "Add b.txt.");
         let rests = run.ends(5, "interrupted");
-        assert!(rests["cause"].as_str().unwrap().contains("cheap (openai/cheap-1) answered in place of"), "{rests}");
+        assert!(rests["cause"].as_str().unwrap().contains("cheap (openai/cheap-1) answered instead of"), "{rests}");
         assert_eq!((env.server.requests().len(), rests["turns"].as_u64()), (1, Some(0)));
         assert!(rests["tokens"]["input"].as_u64().unwrap() > 0, "the other model was paid for: {rests}");
         env.run(&["resume", "--json"]).ends(0, "handback");

@@ -109,7 +109,7 @@ fn kept_after_a_command_that_moved_the_branch() {
 }
 
 #[test]
-fn given_up() {
+fn is_given_up() {
     for isolation in ["worktree", "in-place"] {
         let (env, task) = with_loose_file(isolation);
         let named = if isolation == "worktree" { DROPPED } else { DROPPED_IN_PLACE };

@@ -98,7 +98,7 @@ fn what_a_person_undoes_meanwhile_is_not_called_applied() {
         env.unset("MEANWHILE");
         let document = run.exits(6).json().pop().unwrap();
         assert_eq!((&document["how"], &document["left"], &document["exit"]), (&json!(how), &left, &json!(6)));
-        assert!(document["notices"].to_string().contains("again for what is missing"), "{document}");
+        assert!(document["notices"].to_string().contains("to apply what is missing"), "{document}");
         if meanwhile.contains("mine") {
             continue;
         }

@@ -102,11 +102,11 @@ proptest! {
                 push(&mut asks, EventKind::SpanStarted { cause: "resumed".to_owned() });
             }
             let Step::Recover(found) = next(&asks, Now { spent_ms: asks.spent_ms, stop: false }) else { continue };
-            if asks.ended.is_some() || asks.ready.is_none() || asks.given_up() || asks.request.is_some() {
+            if asks.ended.is_some() || asks.ready.is_none() || asks.is_given_up() || asks.request.is_some() {
                 continue;
             }
             let of_files = match &found {
-                Recovery::Worktree => asks.gave_back().is_none(),
+                Recovery::Worktree => asks.checkout_restored().is_none(),
                 Recovery::Intent(id) => {
                     let kind = &asks.intent(*id).unwrap().kind;
                     let open = asks.unanswered().map(|call| &call.id);

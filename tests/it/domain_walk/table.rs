@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use nisse::domain::{
-    apply::Standing,
+    apply::ApplyState,
     caps::Cap,
     checkout::Isolation,
     event::EventKind,
     gate::Answer,
     id::{CallId, IntentId},
-    intent::{self, Intent, IntentKind, Move, Status, Way},
+    intent::{self, Intent, IntentKind, Move, Status, SwitchTo},
     note::Note,
     outcome::End,
     task::Task,
@@ -135,7 +135,7 @@ pub(super) fn may_follow(task: &Task, kind: &EventKind) -> bool {
         EventKind::SetupRan { .. } | EventKind::WorktreeRepaired { .. } | EventKind::TaskPaused { .. } => at.at_work,
         EventKind::RequestSent { request, turn, .. } => {
             let discards = task.intents.iter().any(|intent| matches!(intent.kind, IntentKind::Discard { .. }));
-            let decided = discards || task.gave_back().is_some();
+            let decided = discards || task.checkout_restored().is_some();
             let next = (*request, *turn) == (task.requests + 1, at.turns + 1);
             at.idle && nothing_pending && !decided && next
         }
@@ -162,7 +162,7 @@ pub(super) fn may_follow(task: &Task, kind: &EventKind) -> bool {
         | EventKind::LocksRemoved { .. }
         | EventKind::Recovered { .. } => may_tell,
         EventKind::GateAnswered { answer } => {
-            let about_files = task.ready.is_some() && !task.given_up();
+            let about_files = task.ready.is_some() && !task.is_given_up();
             at.at_work && (*answer == Answer::Drop || about_files)
         }
         EventKind::IntentOpened { intent, kind } => {
@@ -187,7 +187,7 @@ fn outlives(kind: &IntentKind) -> bool {
         IntentKind::Discard { .. }
             | IntentKind::CleanUp
             | IntentKind::Apply { .. }
-            | IntentKind::Land(_)
+            | IntentKind::UserCommit(_)
             | IntentKind::PutBack { .. }
     )
 }
@@ -202,16 +202,16 @@ fn may_open(at: &Stands<'_>, kind: &IntentKind) -> bool {
         IntentKind::Squash { .. } | IntentKind::Discard { .. } => alone && at.idle,
         IntentKind::CleanUp => task.ended.is_some(),
         IntentKind::CheckoutSwitch { way, .. } => {
-            let place = if *way == Way::There { at.at_work && task.ready.is_none() } else { at.idle };
+            let place = if *way == SwitchTo::TaskBranch { at.at_work && task.ready.is_none() } else { at.idle };
             alone && place && task.started.workplace.isolation == Isolation::InPlace
         }
-        IntentKind::Apply { .. } | IntentKind::Land(_) => {
-            let underway = matches!(task.standing(), Standing::Begun(_) | Standing::PuttingBack(_));
+        IntentKind::Apply { .. } | IntentKind::UserCommit(_) => {
+            let underway = matches!(task.apply_state(), ApplyState::Applying(_) | ApplyState::PuttingBack(_));
             matches!(task.ended, Some((End::Handback, _))) && !underway
         }
         IntentKind::PutBack { plan } => {
             let brought = |one: &Intent| matches!(&one.kind, IntentKind::Apply { plan: of, .. } if of == plan);
-            !matches!(task.standing(), Standing::PuttingBack(_)) && task.intents.iter().any(brought)
+            !matches!(task.apply_state(), ApplyState::PuttingBack(_)) && task.intents.iter().any(brought)
         }
     }
 }

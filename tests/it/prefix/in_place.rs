@@ -24,7 +24,7 @@ pub(super) fn stand(world: &World, task: &Task, head: &CommitId) {
     worktree.restore(head).unwrap();
     spec.start = head.clone();
     let branch = TaskBranch::new(&checkout, &spec).unwrap();
-    if task.gave_back().is_some() {
+    if task.checkout_restored().is_some() {
         branch.switch_to_base(&task.started.workplace.base, head, 0).unwrap();
     }
     let discarded = |intent: &nisse::domain::intent::Intent| {

@@ -254,7 +254,7 @@ fn an_account_at_the_vendor_without_money_interrupts_at_once() {
         run.ends(5, "interrupted");
         assert_eq!(attempts(&run), [("budget_gone".to_owned(), None)], "{}", run.report());
         assert_eq!(start::open().calls(&name).len(), 1, "a second layer asks again\n{}", run.report());
-        assert!(told(&run).contains("the proxy's own account at the vendor"), "whose is not told\n{}", run.report());
+        assert!(told(&run).contains("the proxy's own account with the vendor"), "whose is not told\n{}", run.report());
         env.run(&["resume", "--json"]).ends(0, "handback");
     }
 }

@@ -18,13 +18,13 @@ fn a_log_that_lost_a_task_is_never_nothing_to_do() {
         for command in ["log", "resume"] {
             let run = env.run(&[command]);
             let said = &run.exits(1).stderr;
-            assert!(said.contains(&task[24..]) && said.contains("a part of the log is gone"), "{}", run.report());
+            assert!(said.contains(&task[24..]) && said.contains("a part of the log is lost"), "{}", run.report());
         }
     }
     env.checkout.git(&["worktree", "unlock", rests["worktree"].as_str().unwrap()]);
     env.checkout.git(&["worktree", "remove", rests["worktree"].as_str().unwrap()]);
     // nothing stands of it any more, and the log is empty all the same
-    assert!(env.run(&["resume"]).exits(1).stderr.contains("is empty, though tasks were begun here"));
+    assert!(env.run(&["resume"]).exits(1).stderr.contains("is empty although tasks exist"));
     fs::remove_file(state.join("nisse.db")).unwrap();
     assert!(env.run(&["resume"]).exits(0).stderr.contains("nothing is pending"));
 }
@@ -38,11 +38,11 @@ fn a_locked_and_a_damaged_database_are_not_taken_for_a_full_disk() {
     holder.pragma_update(None, "locking_mode", "EXCLUSIVE").unwrap();
     holder.execute_batch("BEGIN EXCLUSIVE").unwrap();
     let locked = env.run(&["resume"]);
-    assert!(locked.exits(1).stderr.contains("wait until the process that holds the log"), "{}", locked.report());
+    assert!(locked.exits(1).stderr.contains("wait for the process that holds the log"), "{}", locked.report());
     drop(holder);
     fs::write(state_dir(&env).join("nisse.db"), vec![b'x'; 8192]).unwrap();
     let damaged = env.run(&["resume"]);
-    assert!(damaged.exits(1).stderr.contains("the file is damaged"), "{}", damaged.report());
+    assert!(damaged.exits(1).stderr.contains("restore the damaged file"), "{}", damaged.report());
     for run in [locked, damaged] {
         assert!(!run.stderr.contains("has room"), "{}", run.report());
     }

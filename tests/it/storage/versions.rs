@@ -41,7 +41,7 @@ fn an_event_that_a_newer_nisse_has_written_is_no_corruption_and_hides_no_other_t
         let run = env.run(&[command, "--json", &newer]);
         let error = run.exits(1).json().pop().unwrap();
         assert_eq!(error["error"]["kind"], "log_too_new", "{}", run.report());
-        assert!(!run.stderr.contains("corrupt") && run.stderr.contains("install the newer nisse"), "{}", run.report());
+        assert!(!run.stderr.contains("corrupt") && run.stderr.contains("install a newer nisse"), "{}", run.report());
     }
     let list = env.run(&["log", "--json"]);
     let document = &list.exits(1).json()[0];

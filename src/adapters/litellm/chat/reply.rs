@@ -12,7 +12,7 @@ use crate::{
         error::{failure, from_event},
         json,
         lookout::Lookout,
-        stream::{Assembly, Progress, told, unreadable},
+        stream::{Assembly, Progress, refusal_text, unreadable},
     },
     domain::{
         message::{Call, Part, Reply, Stop, mend_surrogates},
@@ -249,7 +249,7 @@ impl Assembly for Reading {
         let whole = if streamed { streamed_whole } else { reply.calls().all(objects) };
         reply.stop = match finish.as_str() {
             "length" => Stop::Truncated,
-            "content_filter" | "refusal" => Stop::Declined(told(refusal, &reply, &finish)),
+            "content_filter" | "refusal" => Stop::Declined(refusal_text(refusal, &reply, &finish)),
             "error" => return cut("the upstream ended the reply with an error", reply.usage),
             "tool_calls" | "function_call" if calls > 0 => Stop::Calls,
             _ if calls > 0 && !whole => return cut("the reply stops in the middle of its calls", reply.usage),

@@ -12,7 +12,7 @@ use crate::{
         error::{failure, from_event},
         json,
         lookout::Lookout,
-        stream::{Assembly, Progress, told, unreadable},
+        stream::{Assembly, Progress, refusal_text, unreadable},
     },
     domain::{
         message::{Call, Part, Reply, Stop, mend_surrogates},
@@ -329,7 +329,7 @@ impl Assembly for Reading {
         let calls = reply.calls().count();
         reply.stop = match stop.as_str() {
             "max_tokens" | "model_context_window_exceeded" => Stop::Truncated,
-            "refusal" => Stop::Declined(told(String::new(), &reply, &stop)),
+            "refusal" => Stop::Declined(refusal_text(String::new(), &reply, &stop)),
             "tool_use" if calls > 0 => Stop::Calls,
             _ if calls > 0 && !whole => return cut("the reply stops in the middle of its calls"),
             _ if calls > 0 => Stop::Calls,

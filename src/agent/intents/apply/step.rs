@@ -1,15 +1,15 @@
-//! What is to be done next for the work to be in the checkout: seen by HEAD and the files, never remembered.
+//! The next step to apply the work, decided from HEAD and the files.
 //!
-//! The log knows what was done; whether it is still there is looked at, since a person can reset, stash or switch away.
+//! The log says what was done; whether it is still there must be checked, because the user can reset, stash or switch.
 
 use std::collections::BTreeSet;
 
 use super::super::super::{Error, commit_message};
 use crate::{
     domain::{
-        apply::Standing,
+        apply::ApplyState,
         id::CommitId,
-        intent::{Advance, IntentKind, Landing, Manner, Status},
+        intent::{Advance, IntentKind, Manner, Status, UserCommit},
         task::{Ready, Task},
     },
     repo::{self, Checkout, Plan, PlanRequest, Planning, Written},
@@ -17,27 +17,27 @@ use crate::{
 
 /// The next step.
 pub(super) enum Step {
-    /// This, and what the person should know of it.
+    /// This intent, and what the user should know of it.
     Do(Box<IntentKind>, Vec<String>),
-    /// None: it is there.
-    There(There),
+    /// None: the work is there.
+    Present(Present),
 }
 
 /// Where the work is.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct There {
-    /// How that was seen.
+pub struct Present {
+    /// What shows that it is there.
     pub seen: Seen,
-    /// Paths that are not as the task left them.
+    /// Paths that differ from what the task left.
     pub changed: Vec<String>,
-    /// What the person should know.
+    /// What the user should know.
     pub notices: Vec<String>,
 }
 
-/// How it was seen that the work is there.
+/// What shows that the work is there.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Seen {
-    /// HEAD holds the task's commit, or the person's commits of it.
+    /// HEAD contains the task's commit, or the user's commits of it.
     Head,
     /// The files are as the task left them, and committed.
     Committed,
@@ -45,7 +45,7 @@ pub enum Seen {
     Uncommitted,
 }
 
-/// What is asked: the task, where it is to go, and when.
+/// The question: which task, into which checkout, how, and when.
 struct Asked<'a> {
     task: &'a Task,
     checkout: &'a Checkout,
@@ -55,7 +55,7 @@ struct Asked<'a> {
     head: CommitId,
 }
 
-/// What is to be done where nothing is half done. `just_done`: the last step was done by this process, a moment ago.
+/// The next step, if none is pending. `just_done`: this process has just done the last one.
 pub(super) fn next_step(
     task: &Task,
     checkout: &Checkout,
@@ -65,16 +65,16 @@ pub(super) fn next_step(
 ) -> Result<Step, Error> {
     let (ready, head) = part(task)?;
     let asked = Asked { task, checkout, manner, at_ms, ready, head };
-    match task.standing() {
-        Standing::Applied { plan, .. } => asked.after_files(&plan),
-        Standing::Uncommitted { plan, of, manner } => asked.before_commit(plan, of, manner),
-        Standing::Committed { manner, of, .. } => asked.after_commit(manner, &of, just_done),
-        Standing::Apart | Standing::Begun(_) | Standing::PuttingBack(_) => asked.fresh(false),
+    match task.apply_state() {
+        ApplyState::Applied { plan, .. } => asked.after_files(&plan),
+        ApplyState::Uncommitted { plan, of, manner } => asked.before_commit(plan, of, manner),
+        ApplyState::Committed { manner, of, .. } => asked.after_commit(manner, &of, just_done),
+        ApplyState::NotApplied | ApplyState::Applying(_) | ApplyState::PuttingBack(_) => asked.fresh(false),
     }
 }
 
 impl Asked<'_> {
-    /// From what HEAD and the files are; `landed`: HEAD holds commits of the person's of all of it.
+    /// Decides from HEAD and the files; `landed`: HEAD contains the user's commits of all of it.
     fn fresh(&self, landed: bool) -> Result<Step, Error> {
         if !landed && !self.checkout.head_contains(&self.head)? {
             return self.first_step();
@@ -82,7 +82,7 @@ impl Asked<'_> {
         let whole = [self.ready.snapshot.clone(), self.head.clone()];
         let planning = self.checkout.plan(&PlanRequest { forward: true, ..self.request(&whole, false) });
         let changed = match planning {
-            // it was reverted, or taken out of the files
+            // it was reverted, or removed from the files
             Ok(Planning { plan: Some(plan), .. }) if plan.whole && self.manner != Manner::Merge => {
                 return self.first_step();
             }
@@ -90,10 +90,10 @@ impl Asked<'_> {
             Err(repo::Error::Conflicts { conflicts }) => conflicts.into_iter().map(|one| one.path).collect(),
             Err(error) => return Err(error.into()),
         };
-        Ok(Step::There(There { seen: Seen::Head, changed, notices: Vec::new() }))
+        Ok(Step::Present(Present { seen: Seen::Head, changed, notices: Vec::new() }))
     }
 
-    /// The files were brought; by a fast-forward, or uncommitted.
+    /// After the files were applied, by a fast-forward or uncommitted.
     fn after_files(&self, plan: &CommitId) -> Result<Step, Error> {
         let before = self.before(plan)?;
         if !self.checkout.has_commit(plan)? || !self.checkout.has_commit(&before)? {
@@ -108,10 +108,10 @@ impl Asked<'_> {
         {
             return self.fresh(false);
         }
-        self.there(files.changed(), Vec::new())
+        self.present(files.changed(), Vec::new())
     }
 
-    /// The files were brought, and their commit is still to be made.
+    /// After the files were applied, before their commit.
     fn before_commit(&self, plan: CommitId, of: CommitId, manner: Manner) -> Result<Step, Error> {
         if !self.checkout.has_commit(&plan)? {
             return self.replay();
@@ -119,11 +119,11 @@ impl Asked<'_> {
         let files = self.checkout.plan_files(&plan)?;
         if files.undone.is_empty() {
             if !self.checkout.is_plan_committed(&plan)? {
-                let landing = landing(self.task, self.checkout, plan, of, manner)?;
-                return Ok(Step::Do(Box::new(IntentKind::Land(landing)), Vec::new()));
+                let commit = user_commit(self.task, self.checkout, plan, of, manner)?;
+                return Ok(Step::Do(Box::new(IntentKind::UserCommit(commit)), Vec::new()));
             }
             // committed by hand
-            return if manner == Manner::Each { self.chain_from(&of) } else { self.there(Vec::new(), Vec::new()) };
+            return if manner == Manner::Each { self.chain_from(&of) } else { self.present(Vec::new(), Vec::new()) };
         }
         if files.brought.is_empty() && files.changed.is_empty() {
             return self.replay();
@@ -131,32 +131,32 @@ impl Asked<'_> {
         if !files.changed.is_empty() {
             return Err(repo::Error::Between { paths: files.changed() }.into());
         }
-        // some were taken away again: a commit of the rest would be half of it
+        // some were removed again: a commit of the rest would be incomplete
         let before = self.before(&plan)?;
         Ok(Step::Do(Box::new(IntentKind::Apply { plan, of, before, manner, advance: None }), Vec::new()))
     }
 
-    /// Commits of the person's were made of it.
+    /// After a commit of the user's was made.
     fn after_commit(&self, manner: Manner, of: &CommitId, just_done: bool) -> Result<Step, Error> {
         if !just_done {
             return self.replay();
         }
-        if manner == Manner::Each { self.chain_from(of) } else { self.there(Vec::new(), Vec::new()) }
+        if manner == Manner::Each { self.chain_from(of) } else { self.present(Vec::new(), Vec::new()) }
     }
 
-    /// From the last commit of the person's that HEAD still holds.
+    /// Continues after the last commit of the user's that HEAD still contains.
     fn replay(&self) -> Result<Step, Error> {
         let mut last = None;
-        for landing in landings(self.task) {
-            if !self.checkout.has_user_commit(landing)? {
+        for commit in user_commits(self.task) {
+            if !self.checkout.has_user_commit(commit)? {
                 break;
             }
-            last = Some(landing);
+            last = Some(commit);
         }
         match last {
             None => self.fresh(false),
-            Some(landing) if landing.of == self.head => self.fresh(true),
-            Some(landing) => self.chain_from(&landing.of.clone()),
+            Some(commit) if commit.of == self.head => self.fresh(true),
+            Some(commit) => self.chain_from(&commit.of.clone()),
         }
     }
 
@@ -166,14 +166,14 @@ impl Asked<'_> {
         self.planned(Manner::Each, &chain, None)
     }
 
-    /// It is there, as far as the files tell.
-    fn there(&self, changed: Vec<String>, notices: Vec<String>) -> Result<Step, Error> {
+    /// The work is there, judging by the files.
+    fn present(&self, changed: Vec<String>, notices: Vec<String>) -> Result<Step, Error> {
         let committed = self.checkout.is_committed(&self.ready.snapshot, &self.head)?;
         let seen = if committed { Seen::Committed } else { Seen::Uncommitted };
-        Ok(Step::There(There { seen, changed, notices }))
+        Ok(Step::Present(Present { seen, changed, notices }))
     }
 
-    /// What comes first.
+    /// The first step.
     fn first_step(&self) -> Result<Step, Error> {
         let chain = match self.manner {
             Manner::Each => self.checkout.chain(&self.ready.snapshot, &self.head)?,
@@ -186,10 +186,10 @@ impl Asked<'_> {
         self.planned(self.manner, &chain, advance)
     }
 
-    /// The step that brings the first commit of a chain.
+    /// The step that applies the first commit of a chain.
     fn planned(&self, manner: Manner, chain: &[CommitId], advance: Option<Advance>) -> Result<Step, Error> {
         let mut told = Vec::new();
-        // a commit that changes nothing here is passed over
+        // skips commits that change nothing here
         for at in 0..chain.len() {
             let request = self.request(chain.get(at..).unwrap_or_default(), manner != Manner::Files);
             let Planning { plan, notices } =
@@ -200,7 +200,7 @@ impl Asked<'_> {
                 return Ok(Step::Do(Box::new(kind), told));
             }
         }
-        self.there(Vec::new(), told)
+        self.present(Vec::new(), told)
     }
 
     fn request<'b>(&self, commits: &'b [CommitId], to_commit: bool) -> PlanRequest<'b> {
@@ -214,8 +214,7 @@ impl Asked<'_> {
         }
     }
 
-    /// A branch that can simply go on to the task's head: it is where the task began, and nothing of the person's is in
-    /// between.
+    /// The fast-forward of the user's branch, if it is where the task began and the checkout has no changes.
     fn fast_forward(&self) -> Result<Option<Advance>, Error> {
         let here = self.checkout.base()?;
         let at_start = !self.ready.dirty && here.commit.as_ref() == Some(&self.ready.snapshot);
@@ -227,25 +226,25 @@ impl Asked<'_> {
         })
     }
 
-    /// A merge is git's; that nothing stands against it is seen before.
+    /// A merge, which git makes; conflicts are found before.
     fn merge(&self, chain: &[CommitId]) -> Result<Step, Error> {
         let checkout = self.checkout;
         let refused = |why| repo::Error::MergeRefused { why };
         if self.ready.dirty {
-            let why = "the task's branch holds the work that was unfinished when it began as a commit, which a merge would \
-                       bring in";
+            let why = "the task's branch begins with a commit of the uncommitted work in your checkout at that time, which a \
+                       merge would include";
             return Err(refused(why).into());
         }
         if checkout.base()?.commit.is_none() {
-            return Err(refused("there is no commit yet that could be merged with").into());
+            return Err(refused("your branch has no commit to merge with").into());
         }
         if !checkout.own_paths()?.is_empty() {
             let own = checkout.own_paths()?.into_iter();
-            let conflicts = own.map(|path| repo::Conflict { path, why: "a merge wants everything committed" });
+            let conflicts = own.map(|path| repo::Conflict { path, why: "a merge needs everything committed" });
             return Err(repo::Error::Conflicts { conflicts: conflicts.collect() }.into());
         }
         checkout.plan(&self.request(chain, true))?;
-        let landing = Landing {
+        let commit = UserCommit {
             parent: checkout.base()?.commit,
             of: self.head.clone(),
             plan: None,
@@ -253,16 +252,16 @@ impl Asked<'_> {
             message: format!("Merge branch '{}'\n", self.task.started.workplace.branch),
             manner: Manner::Merge,
         };
-        Ok(Step::Do(Box::new(IntentKind::Land(landing)), Vec::new()))
+        Ok(Step::Do(Box::new(IntentKind::UserCommit(commit)), Vec::new()))
     }
 
-    /// The snapshot of the checkout that a plan was made on.
+    /// The snapshot of the checkout that a plan is based on.
     fn before(&self, plan: &CommitId) -> Result<CommitId, Error> {
         snapshot_of(self.task, plan).ok_or(Error::Bug("a plan that nobody made"))
     }
 }
 
-/// The snapshot of the checkout that a plan of the task was made on.
+/// The snapshot of the checkout that a plan of the task is based on.
 pub(super) fn snapshot_of(task: &Task, plan: &CommitId) -> Option<CommitId> {
     task.intents.iter().rev().find_map(|one| {
         let IntentKind::Apply { plan: of, before, .. } = &one.kind else { return None };
@@ -270,8 +269,7 @@ pub(super) fn snapshot_of(task: &Task, plan: &CommitId) -> Option<CommitId> {
     })
 }
 
-/// The paths of the task's work that are in the checkout as it left them, uncommitted, after `carried` was taken back: what
-/// an application before the last one brought.
+/// The paths that are still in the checkout as the task left them, uncommitted, after an undo: those of an earlier apply.
 pub(super) fn still_here(
     task: &Task,
     checkout: &Checkout,
@@ -285,7 +283,7 @@ pub(super) fn still_here(
     let missing: BTreeSet<String> = match checkout.plan(&asked.request(&whole, false)) {
         Ok(Planning { plan, .. }) => plan.map(|plan| plan.files).unwrap_or_default().into_iter().collect(),
         Err(repo::Error::Conflicts { conflicts }) => conflicts.into_iter().map(|one| one.path).collect(),
-        // what stands in the way of a look is no reason to fail after the work is done
+        // the undo is done, so a failure to look is no error
         Err(_) => return Ok(Vec::new()),
     };
     let diff = checkout.diff(&asked.ready.snapshot, &asked.head)?;
@@ -294,29 +292,35 @@ pub(super) fn still_here(
     Ok(diff.paths().filter(stays).map(str::to_owned).collect())
 }
 
-/// How many commits of the task have become the person's, as HEAD tells. One that was undone and made again is one.
-pub(super) fn landed(task: &Task, checkout: &Checkout) -> Result<usize, Error> {
-    let mut there = BTreeSet::new();
-    for landing in landings(task) {
-        if checkout.has_user_commit(landing)? {
-            there.insert(landing.of.0.as_str());
+/// How many commits of the task HEAD contains as the user's. One that was undone and made again counts once.
+pub(super) fn committed_by_user(task: &Task, checkout: &Checkout) -> Result<usize, Error> {
+    let mut commits = BTreeSet::new();
+    for commit in user_commits(task) {
+        if checkout.has_user_commit(commit)? {
+            commits.insert(commit.of.0.as_str());
         }
     }
-    Ok(there.len())
+    Ok(commits.len())
 }
 
-/// The person's commits that were made of the task, in order, since it was last put back.
-fn landings(task: &Task) -> impl Iterator<Item = &Landing> {
+/// The user's commits that were made of the task, in order, since it was last undone.
+fn user_commits(task: &Task) -> impl Iterator<Item = &UserCommit> {
     let put_back = |kind: &IntentKind| matches!(kind, IntentKind::PutBack { .. });
     let since = task.intents.iter().rposition(|one| put_back(&one.kind) && one.status == Status::Settled);
     task.intents.iter().skip(since.map_or(0, |at| at + 1)).filter_map(|one| {
-        let IntentKind::Land(landing) = &one.kind else { return None };
-        (one.status == Status::Settled).then_some(landing)
+        let IntentKind::UserCommit(commit) = &one.kind else { return None };
+        (one.status == Status::Settled).then_some(commit)
     })
 }
 
-/// The person's commit of a plan's files.
-fn landing(task: &Task, checkout: &Checkout, plan: CommitId, of: CommitId, manner: Manner) -> Result<Landing, Error> {
+/// The user's commit of a plan's files.
+fn user_commit(
+    task: &Task,
+    checkout: &Checkout,
+    plan: CommitId,
+    of: CommitId,
+    manner: Manner,
+) -> Result<UserCommit, Error> {
     let message = match (manner, &task.note) {
         (Manner::Each, _) => checkout.message(&of)?,
         (Manner::Files | Manner::Squash | Manner::Merge, Some(note)) => commit_message::of_note(task, note),
@@ -324,10 +328,10 @@ fn landing(task: &Task, checkout: &Checkout, plan: CommitId, of: CommitId, manne
             return Err(Error::Bug("a task without a note was to be applied"));
         }
     };
-    Ok(Landing { parent: checkout.base()?.commit, of, plan: Some(plan), merge: None, message, manner })
+    Ok(UserCommit { parent: checkout.base()?.commit, of, plan: Some(plan), merge: None, message, manner })
 }
 
-/// The task's part: from its snapshot to its head.
+/// The task's own part: from its snapshot to its head.
 fn part(task: &Task) -> Result<(Ready, CommitId), Error> {
     match (&task.ready, &task.head) {
         (Some(ready), Some(head)) => Ok((ready.clone(), head.clone())),
