@@ -10,11 +10,11 @@ use crate::{
     repo::{Checkout, Worktree},
 };
 
-/// What a model is told whose command took something of the person's away.
+/// What a model is told whose command took something of the user's away.
 const PERSONS: &str = "Branches, tags and stash of this repository are the person's; leave them alone. The stash is the \
                        same in every worktree: to put changes aside, use `git diff > file`.";
 
-/// After a command: branch and HEAD go back to where the task has them, and what is the person's and gone comes back. Gives
+/// After a command: branch and HEAD go back to where the task has them, and what is the user's and gone comes back. Gives
 /// what the model has to know of the latter.
 pub(super) fn see_to(journal: &mut Journal, worktree: &Worktree, head: &CommitId) -> Result<Option<String>, Error> {
     // nothing of the command runs any more
@@ -35,7 +35,7 @@ fn record_locks(journal: &mut Journal, locks: Vec<String>) -> Result<(), Error> 
     Ok(())
 }
 
-/// The person's, where the process was cut off that ran a command.
+/// The user's, where the process was cut off that ran a command.
 pub(super) fn see_to_again(journal: &mut Journal, checkout: &Checkout) -> Result<(), Error> {
     let worktree = match existing_worktree(journal.task(), checkout) {
         // what is given up needs nothing of a place that cannot be reached any more, or whose commits are gone
@@ -61,7 +61,7 @@ pub(super) fn name_what_is_kept(journal: &mut Journal, place: &Workplace<'_>) ->
     uncommittable::name_kept(journal)
 }
 
-/// Makes the files of a worktree those of `at` again, after `what` ran. In a checkout nobody can tell what that left from
+/// Makes the files of a worktree those of `at` again, after `what` ran. In a checkout no one can tell what that left from
 /// what its person did meanwhile, nor anywhere where its end went `unseen`: all of it is kept, and this says where.
 pub(super) fn taken_back(
     task: &Task,

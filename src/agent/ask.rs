@@ -100,7 +100,7 @@ fn begin_look(journal: &Journal, place: &Workplace<'_>) -> Result<Option<Look>, 
     Ok(Some(tokio::task::spawn_blocking(move || worktree.differs_from(&head))))
 }
 
-/// False if the person's stop came before the wait was over, which is shorter than what is left of the time cap.
+/// False if the user's stop came before the wait was over, which is shorter than what is left of the time cap.
 async fn wait(journal: &Journal, outside: &Outside<'_>) -> bool {
     let Some(ms) = journal.task().trouble.as_ref().and_then(|last| last.retry_in_ms).filter(|ms| *ms > 0) else {
         return true;
@@ -112,7 +112,7 @@ async fn wait(journal: &Journal, outside: &Outside<'_>) -> bool {
     }
 }
 
-/// One attempt, ended by the person's stop and by the time cap. With the reply's first words a look at the tree begins: a
+/// One attempt, ended by the user's stop and by the time cap. With the reply's first words a look at the tree begins: a
 /// command is to find it as the last call left it, and nothing waits for the look.
 async fn exchange(
     journal: &Journal,

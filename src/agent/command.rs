@@ -33,7 +33,7 @@ pub(super) fn of_project(journal: &Journal, line: &str) -> host::Command {
     }
 }
 
-/// Runs a command, and shows meanwhile what it says. None: the person asked to stop, and it was ended.
+/// Runs a command, and shows meanwhile what it says. None: the user asked to stop, and it was ended.
 pub(super) async fn run(
     host: &dyn Host,
     outside: &Outside<'_>,

@@ -1,7 +1,7 @@
 //! Carrying out what a person answered to a gate: back to the last checkpoint, or on with what is there.
 //!
 //! Neither loses anything: what a rollback takes away is kept under `refs/nisse/found/<task>`. The answer stands in the
-//! log before anything is touched, and each step may be done again, so that a cut in between asks nobody twice.
+//! log before anything is touched, and each step may be done again, so that a cut in between asks no one twice.
 
 use super::{
     Error,
@@ -23,7 +23,7 @@ use crate::{
     repo::{Checkout, CheckpointRequest, TaskBranch, Worktree, found_ref},
 };
 
-/// The files of a task that waits for an answer which are no longer as the person was asked about them. They are then
+/// The files of a task that waits for an answer which are no longer as the user was asked about them. They are then
 /// noted as they are, so that the same answer given again is one about them.
 pub fn changed_since_asked(task: &Task, checkout: &Checkout) -> Result<Vec<String>, Error> {
     let Some(worktree) = existing_worktree(task, checkout)? else { return Ok(Vec::new()) };
@@ -83,7 +83,7 @@ pub(super) fn keep_call(
 }
 
 /// Abandons an interrupted call of a task that is given up. A checkout gets what it may have done taken away, which is
-/// kept aside: it would look like the person's own otherwise, and stay there.
+/// kept aside: it would look like the user's own otherwise, and stay there.
 pub(super) fn give_call_up(journal: &mut Journal, place: &Workplace<'_>, intent: IntentId) -> Result<(), Error> {
     let task = journal.task();
     let mut cause = "the task was given up".to_owned();

@@ -18,7 +18,7 @@ pub struct Outside<'a> {
     pub llm: Option<&'a dyn Llm>,
     /// What must not be seen.
     pub mask: Mask,
-    /// The person's wish to stop.
+    /// The user's wish to stop.
     pub stop: Stop,
     /// Where goes what is shown while it happens.
     pub live: Live,
@@ -38,7 +38,7 @@ impl Outside<'_> {
 
     /// Shows something while it happens, to whoever watches.
     pub(super) fn show(&self, passing: Passing) {
-        // nobody may be watching
+        // no one may be watching
         let _ = self.live.send(passing);
     }
 }
@@ -55,11 +55,11 @@ pub enum Passing {
     Output(String),
 }
 
-/// The person's wish to stop, seen by the loop.
+/// The user's wish to stop, seen by the loop.
 #[derive(Clone, Debug)]
 pub struct Stop(watch::Receiver<bool>);
 
-/// The other end: whoever hears the person.
+/// The other end: whoever hears the user.
 #[derive(Clone, Debug)]
 pub struct Stopper(Arc<watch::Sender<bool>>);
 
@@ -78,13 +78,13 @@ impl Stopper {
 }
 
 impl Stop {
-    /// Whether the person asked.
+    /// Whether the user asked.
     #[must_use]
     pub fn requested(&self) -> bool {
         *self.0.borrow()
     }
 
-    /// Waits until the person asks; for ever, if nobody can ask any more.
+    /// Waits until the user asks; for ever, if no one can ask any more.
     pub async fn wait(&self) {
         let mut receiver = self.0.clone();
         if receiver.wait_for(|stop| *stop).await.is_err() {

@@ -61,7 +61,7 @@ pub(super) async fn prepare(
             Ok(())
         }
         Err(error) => {
-            // in place, the person has the checkout back before they read why; else nothing is in their way
+            // in place, the user has the checkout back before they read why; else nothing is in their way
             if switched.is_some() && journal.task().ready.is_none() {
                 in_place::undo_switch(journal, place)?;
             }

@@ -122,7 +122,7 @@ pub(super) fn refused(
     abandoned(journal, intent, "refused: nothing was done")
 }
 
-/// What recovery found and did, or what else the person should know.
+/// What recovery found and did, or what else the user should know.
 pub(super) fn recovered(journal: &mut Journal, cause: impl Into<String>) -> Result<(), Error> {
     journal.push(EventKind::Recovered { cause: cause.into(), checkpoint: None })?;
     Ok(())
@@ -142,7 +142,7 @@ pub(super) fn found_changed(journal: &mut Journal, paths: Vec<String>) -> Result
     Ok(any)
 }
 
-/// Asks the person, and notes what the files are that they are asked about.
+/// Asks the user, and notes what the files are that they are asked about.
 pub(super) fn gate(journal: &mut Journal, checkout: &Checkout, cause: &str) -> Result<(), Error> {
     if let Some(worktree) = existing_worktree(journal.task(), checkout)? {
         worktree.note_asked()?;

@@ -22,7 +22,7 @@ use crate::{
 };
 
 /// Opens the worktree, making it again if it is gone, and looks whether the branch is where the log says, or one commit
-/// of ours beyond it. False: a gate was recorded, or the person asked to stop.
+/// of ours beyond it. False: a gate was recorded, or the user asked to stop.
 pub(super) async fn reopen(
     journal: &mut Journal,
     place: &mut Workplace<'_>,
@@ -79,7 +79,7 @@ pub(super) async fn reopen(
     Ok(false)
 }
 
-/// The worktree, made again if it is gone; none if the person asked to stop meanwhile.
+/// The worktree, made again if it is gone; none if the user asked to stop meanwhile.
 pub(super) async fn open_or_recreate(
     journal: &mut Journal,
     place: &Workplace<'_>,
@@ -137,7 +137,7 @@ pub(super) fn in_place(
     Ok(opened)
 }
 
-/// What stands for a call in the trailers of a checkpoint that is a person's decision.
+/// What stands for a call in the trailers of a checkpoint that is a user's decision.
 pub(super) fn kept_call(task: &Task) -> Option<CallId> {
     let decision = task.decision.filter(|decision| decision.answer == Answer::Keep)?;
     Some(CallId(format!("p{:08}", decision.seq)))

@@ -10,16 +10,16 @@ use crate::{
 
 /// Whether the worktree could be made fit.
 pub(super) enum SetUp {
-    /// It is, and this is what the person should know.
+    /// It is, and this is what the user should know.
     Ready(Vec<String>),
-    /// The person asked to stop while the setup ran.
+    /// The user asked to stop while the setup ran.
     Stopped,
     /// The setup took what was left of the task's time cap.
     OutOfTime,
 }
 
 /// Brings into a worktree that stands what its commit does not hold: files of submodules, copies of ignored files,
-/// what the setup command makes. What that leaves beside ignored files is taken away again: it is nobody's work.
+/// what the setup command makes. What that leaves beside ignored files is taken away again: it is no one's work.
 pub(super) async fn set_up(
     journal: &mut Journal,
     place: &Workplace<'_>,

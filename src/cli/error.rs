@@ -378,7 +378,7 @@ mod tests {
         assert_eq!(
             down.lines(),
             [
-                "error: cannot read the model catalog of http://proxy",
+                "error: cannot read the list of models from http://proxy",
                 "  because: unreachable: words of [2Jthe proxy",
                 "  try: start the proxy, or correct proxy.base_url or NISSE_LLM_BASE_URL",
             ]

@@ -66,7 +66,7 @@ Variables:
   NISSE_STATE_DIR          directory of the log and the worktrees
   NISSE_CONFIG             the settings file
   NISSE_MAX_OUTPUT_TOKENS  output limit of a reply (max_output_tokens)
-  NISSE_<SECTION>_<KEY>    any other setting, such as NISSE_DELEGATE_MAX_TURNS;
+  NISSE_<SECTION>_<KEY>    any other setting (NISSE_DELEGATE_MAX_TURNS);
                            a list has one entry per line
   NO_COLOR                 no colour
 

@@ -1,4 +1,4 @@
-//! `nisse apply`: the work of a task that was handed back comes into the checkout that it was begun in.
+//! `nisse apply`: applies the work of a finished task to the checkout in which it began.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -20,16 +20,16 @@ use crate::{
     repo::{self, Checkout},
 };
 
-/// What is asked for.
+/// What the user asks for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Wish {
-    /// Bring it, in this manner.
+    /// Apply the work, in this manner.
     Apply(Manner),
-    /// Take back what was brought.
+    /// Undo what was applied.
     PutBack,
 }
 
-/// What became of the work in the checkout.
+/// The result of `nisse apply`.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 pub struct Applied {
     /// Version of this object's form.
@@ -43,7 +43,7 @@ pub struct Applied {
     /// `files`, `fast_forward`, `commits`, `already`, `put_back`.
     #[schemars(extend("enum" = ["files", "fast_forward", "commits", "already", "put_back"]))]
     pub how: &'static str,
-    /// The process's exit status: 0, or 6 where something was left.
+    /// The process's exit status: 0, or 6 if something was left.
     pub exit: u8,
     /// The checkout.
     pub checkout: String,
@@ -51,25 +51,25 @@ pub struct Applied {
     pub branch: Option<String>,
     /// Its commit now.
     pub head: Option<String>,
-    /// The commits that became the person's.
+    /// The number of commits made as the user.
     pub commits: usize,
     /// The task's paths.
     pub files: Vec<String>,
-    /// Of `already`: how it was seen. `head`: HEAD holds the work; `committed`: the files are there, committed;
-    /// `uncommitted`: the files are there, uncommitted. Else null.
+    /// For `already`, where the work is. `head`: HEAD contains it; `committed`: the files are committed; `uncommitted`: the
+    /// files are there, uncommitted. Otherwise null.
     #[schemars(extend("enum" = ["head", "committed", "uncommitted", null]))]
     pub seen: Option<&'static str>,
-    /// Paths that are no longer as the task left them: nothing was done to them.
+    /// Paths that differ from what the task left; they were not changed.
     pub left: Vec<String>,
-    /// Paths that were not put back, because they are committed by now.
+    /// Paths that were not restored, because they are committed.
     pub committed: Vec<String>,
-    /// What the person should know, in sentences.
+    /// What the user should know, in sentences.
     pub notices: Vec<String>,
-    /// Where the checkout as it was before is kept, as a commit.
+    /// The ref that keeps the checkout as it was before.
     pub before: Option<String>,
 }
 
-/// Brings the work home, or takes it back.
+/// Applies the work, or undoes it.
 pub fn apply(opened: &Opened, id: TaskId, wish: Wish) -> Result<Applied, Error> {
     let log = opened.log()?;
     let task = log.task(id)?;
@@ -82,7 +82,7 @@ pub fn apply(opened: &Opened, id: TaskId, wish: Wish) -> Result<Applied, Error> 
         }
     }
     let plainly = |error| plain(id, error);
-    // what is there already needs no owner, and no line in the log
+    // if it is already applied, neither the lock nor the log is needed
     if let (Wish::Apply(manner), Some(head)) = (wish, &task.head)
         && (task.apply_state() != ApplyState::NotApplied || checkout.head_contains(head)?)
         && let Some(there) =
@@ -164,7 +164,7 @@ fn summary(task: &Task, checkout: &Checkout, report: Report) -> Result<Applied, 
     })
 }
 
-/// Locks that hinder the person's next git, such as one that a killed git left.
+/// Lock files that block the user's next git, such as one that a killed git left.
 fn locks_in_the_way(checkout: &Checkout) -> Vec<String> {
     let told = |lock: repo::ForeignLock| {
         let (path, age) = (lock.path.display(), lock.age_s);
@@ -173,7 +173,7 @@ fn locks_in_the_way(checkout: &Checkout) -> Vec<String> {
     checkout.foreign_locks().into_iter().map(told).collect()
 }
 
-/// Nothing was cut here: the error is told for what it is.
+/// The plain error: nothing was interrupted.
 fn plain(task: TaskId, error: agent::Error) -> Error {
     match error {
         agent::Error::Repo(source) => Error::Applying { task, source },

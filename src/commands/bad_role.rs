@@ -1,4 +1,4 @@
-//! A role that no model can be asked for.
+//! A role without a usable model.
 
 use std::fmt;
 
@@ -8,13 +8,13 @@ use crate::{adapters::litellm::PinError, domain::role::RoleName};
 /// A role without a usable model.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum BadRole {
-    /// Nobody named a model for it.
+    /// No model is set for it.
     Unset(RoleName),
-    /// The one that was named cannot be used.
+    /// The model that is set cannot be used.
     Unusable {
         /// The role.
         role: RoleName,
-        /// What was named, and where.
+        /// The alias, and where it is set.
         alias: Sourced<String>,
         /// Why it cannot be used.
         trouble: PinError,

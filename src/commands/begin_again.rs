@@ -1,4 +1,4 @@
-//! The command that goes on with the work of a capped task: another delegation, which begins at its kept commits.
+//! The command that continues the work of a capped task: a new delegation from its kept commits.
 
 use super::advice::quoted;
 use crate::{
@@ -9,7 +9,7 @@ use crate::{
 /// The longest brief that is repeated, in characters.
 const BRIEF: usize = 200;
 
-/// The command, with twice of what was reached; `worked` says whether there is anything to begin at.
+/// The command, with the reached cap doubled; `worked`: whether there are commits to start from.
 pub(super) fn command(task: &Task, cap: Cap, worked: bool) -> String {
     let (started, caps) = (&task.started, &task.started.caps);
     let mut words = vec!["nisse delegate".to_owned()];
@@ -27,7 +27,7 @@ pub(super) fn command(task: &Task, cap: Cap, worked: bool) -> String {
     words.extend(started.checks.iter().map(|check| format!("--check {}", quoted(check))));
     let brief = started.brief().trim();
     let short = brief.chars().count() <= BRIEF && !brief.contains('\n');
-    // for a longer one what stands for it is taken by no shell as a word
+    // the placeholder for a longer one is not a valid shell word, so that nobody runs it
     words.push(if short { quoted(brief) } else { "BRIEF (what you asked for)".to_owned() });
     words.join(" ")
 }

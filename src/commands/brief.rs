@@ -1,4 +1,4 @@
-//! The brief of a task: from the command line, from stdin or from a file. Stdin is read only where it is asked for.
+//! The brief of a task: from the command line, from stdin or from a file. Stdin is read only if asked for.
 
 use std::{
     fs::File,
@@ -6,20 +6,20 @@ use std::{
     path::PathBuf,
 };
 
-/// The most bytes of a brief: what no window holds is a mistake.
+/// The most bytes of a brief: a larger one is surely a mistake.
 const MOST: u64 = 1 << 20;
 
-/// What some editors put before a text.
+/// The byte order mark, which some editors write.
 const BYTE_ORDER_MARK: char = '\u{feff}';
 
-/// Where a brief is to be read from.
+/// Where to read the brief from.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Origin {
     /// The command line itself.
     Argument(String),
     /// Standard input, to its end.
     Stdin,
-    /// The command line, and below it standard input, to its end.
+    /// The command line, followed by standard input to its end.
     ArgumentAndStdin(String),
     /// Nowhere.
     Nothing,
@@ -38,10 +38,10 @@ pub enum Error {
         /// What the system said.
         source: io::Error,
     },
-    /// Nobody gave one.
+    /// There is none.
     #[error("there is no brief")]
     Missing,
-    /// There is nothing in it.
+    /// It is empty.
     #[error("the brief from {0} is empty")]
     Empty(String),
     /// It is more than a mebibyte.

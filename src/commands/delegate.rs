@@ -28,12 +28,12 @@ use crate::{
     repo::{self, Checkout},
 };
 
-/// What is asked of a delegate.
+/// The parameters of a delegation.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Delegation {
-    /// What is to be done.
+    /// What to do.
     pub brief: String,
-    /// The branch's name, if the person chose one.
+    /// The branch's name, if the user chose one.
     pub branch: Option<String>,
     /// The revision to start from, instead of the checkout as it is.
     pub base: Option<String>,
@@ -41,7 +41,7 @@ pub struct Delegation {
     pub isolation: Isolation,
 }
 
-/// Starts a delegation with the configured proxy and works it.
+/// Starts a delegation with the configured proxy and runs it.
 pub async fn delegate(opened: &Opened, delegation: &Delegation, mut watch: Watch) -> Result<TaskResult, Error> {
     let checks = opened.settings.checks()?.to_vec();
     let checkout = opened.checkout()?;
@@ -81,7 +81,7 @@ pub(super) fn begin(
     let id = opened.new_task_id();
     let brief = mask.apply(&delegation.brief).into_owned();
     let setup = settings.setup()?.map(str::to_owned);
-    // they are run as they are, so that they could only be stored and sent as they are
+    // nisse runs them unmasked, so it would have to store and send them unmasked
     let named = [("the branch's name", delegation.branch.iter()), ("the setup command", setup.iter())];
     let lines = checks.iter().map(|line| ("a check command", line));
     let all = named.into_iter().flat_map(|(what, text)| text.map(move |text| (what, text))).chain(lines);
@@ -153,13 +153,13 @@ pub(super) fn begin(
     }
     let mut log = opened.log()?;
     if started.workplace.isolation == Isolation::InPlace {
-        // before the task is there: it would only rest
+        // before the task exists: it would only be paused
         log.hold_checkout(checkout.git_dir(), id)?;
     }
     Ok(Journal::begin(log, opened.clock(), id, started, subscribers)?)
 }
 
-/// A branch name that is not taken.
+/// A branch name that is free.
 fn free_branch(checkout: &Checkout, name: &str) -> Result<String, Error> {
     if !checkout.is_branch_name(name)? {
         return Err(Error::BranchName { name: name.to_owned() });
@@ -177,7 +177,7 @@ fn worktree_path(opened: &Opened, checkout: &Checkout, id: TaskId) -> Result<Pat
         // a link that stands on the way later is none of ours
         return repo::real_path(&place).map_err(Error::Repo);
     };
-    // the checkout's path has no links, so that `..` can be taken as it is written
+    // the checkout's path has no links, so `..` can be resolved textually
     let mut place = PathBuf::new();
     for part in checkout.root().join(dir).components() {
         match part {

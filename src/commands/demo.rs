@@ -1,5 +1,5 @@
-//! `nisse demo`: the whole job with nothing set up. Only the model is a script, behind a loopback server that speaks the
-//! proxy's protocol; client, catalog, repository, worktree, commands and check are those of every delegation.
+//! `nisse demo`: a whole delegation without any setup. Only the model is a script, behind a loopback server that speaks
+//! the proxy's protocol; client, catalog, repository, worktree, commands and check are real.
 
 use std::{
     fs,
@@ -22,9 +22,9 @@ use crate::{
     repo::scratch,
 };
 
-/// What is asked.
+/// The brief.
 pub const BRIEF: &str = "make the failing test in test.sh pass";
-/// What must pass.
+/// The check.
 pub const CHECK: &str = "sh test.sh";
 
 const PROGRAM: &str = r#"#!/bin/sh
@@ -54,7 +54,7 @@ echo ok
 
 /// A scratch repository with a bug and a test that fails.
 pub struct Scratch {
-    /// The directory that holds everything; it is left for a look.
+    /// The directory that contains everything; it is kept for the user to look at.
     pub dir: PathBuf,
     /// The repository.
     pub repo: PathBuf,
@@ -62,7 +62,7 @@ pub struct Scratch {
     pub state: PathBuf,
 }
 
-/// What the demo came to.
+/// The result of the demo.
 pub struct Shown {
     /// The delegation's result.
     pub result: TaskResult,

@@ -1,6 +1,6 @@
 //! `nisse doctor`: every condition that a run needs, checked without changing anything and without asking a model.
 //!
-//! A check that cannot be made because another failed is left out: the report names causes, not consequences.
+//! A check that depends on a failed one is left out: the report names causes, not consequences.
 
 mod models;
 mod remains;
@@ -25,7 +25,7 @@ use crate::{
     repo::{self, Checkout, ForeignLock},
 };
 
-/// What the doctor found.
+/// The report.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 pub struct Report {
     /// Version of this object's form.
@@ -47,23 +47,23 @@ pub struct Report {
 /// One condition.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 pub struct Check {
-    /// What was looked at.
+    /// The subject.
     pub subject: &'static str,
-    /// How it stands.
+    /// The verdict.
     pub verdict: Verdict,
     /// What was found, in one line.
     pub found: String,
-    /// What to do about it; none if nothing is to be done.
+    /// What to do about it, if anything.
     pub advice: Option<String>,
 }
 
-/// How a condition stands.
+/// The verdict on a condition.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// As a run needs it.
+    /// Good.
     Good,
-    /// A run works, but a person should know this.
+    /// A run works, but the user should know this.
     Warning,
     /// No run works, because of something in the environment.
     BadEnvironment,
@@ -106,8 +106,8 @@ impl Check {
     }
 }
 
-/// Checks everything. `directory` is where a run would start; `flags` are those that every command has. With `fix` what
-/// is provably dead of what tasks have left is taken away; nothing else is changed.
+/// Checks everything. `directory` is where a run would start; `flags` are those that every command has. With `fix`,
+/// removes leftovers of tasks that are provably dead; changes nothing else.
 pub async fn doctor(environment: &Environment, flags: &Flags, directory: &Path, fix: bool) -> Report {
     let mut checks = Vec::new();
     let mut leftovers = Vec::new();
@@ -134,13 +134,13 @@ pub async fn doctor(environment: &Environment, flags: &Flags, directory: &Path, 
     Report { v: 1, r#type: "doctor", exit, checks, leftovers, settings }
 }
 
-/// Configuration first: it is what a person can change.
+/// Configuration first, because the user can change it.
 fn exit(checks: &[Check]) -> u8 {
     let any = |verdict| checks.iter().any(|check| check.verdict == verdict);
     if any(Verdict::BadConfiguration) { 2 } else { u8::from(any(Verdict::BadEnvironment)) }
 }
 
-/// A settings file that somebody may believe to be read: it stands where the person does, and not at the root.
+/// A settings file that the user may expect to be read: in the current directory or above, but not at the root.
 fn unread(root: &Path, directory: &Path) -> Option<Check> {
     let below = directory.canonicalize().ok()?;
     let between = below.ancestors().take_while(|path| *path != root && path.starts_with(root));
@@ -162,7 +162,7 @@ fn described(settings: &Settings, environment: &Environment) -> String {
         Source::Project { path, .. } => Some(path.display().to_string()),
         Source::Default | Source::File { .. } | Source::Env(_) | Source::Flag(_) => None,
     });
-    // the token is a setting that is not shown
+    // the token is a setting, too, but is not shown
     let variables = shown.iter().filter(|shown| matches!(shown.source, Source::Env(_))).count()
         + usize::from(environment.get(TOKEN_VARIABLE).is_some());
     let mut parts = vec![own];
@@ -199,7 +199,7 @@ fn repository(environment: &Environment, directory: &Path, checks: &mut Vec<Chec
                 Ok(()) => Check::good("repository", checkout.root().display().to_string()),
                 Err(error) => unusable(error),
             });
-            // that of the index keeps every run from beginning, and is told above
+            // an index lock, which blocks every run, is reported above
             let others = checkout.foreign_locks().into_iter().filter(|lock| !lock.path.ends_with("index.lock"));
             checks.extend(others.map(|ForeignLock { path, age_s }| {
                 let found = format!("{} is there, {age_s} s old: another git is running, or died", path.display());
@@ -214,7 +214,7 @@ fn repository(environment: &Environment, directory: &Path, checks: &mut Vec<Chec
     }
 }
 
-/// The proxy, and behind it the models.
+/// The proxy and its models.
 async fn connect(settings: &Settings, environment: &Environment, root: Option<&Path>, checks: &mut Vec<Check>) {
     if settings.waits_for_trust() {
         let keys: Vec<_> = settings.effects().iter().map(|effect| effect.key).collect();
@@ -294,7 +294,7 @@ async fn connect(settings: &Settings, environment: &Environment, root: Option<&P
     }
 }
 
-/// Whether it is the configuration that keeps the proxy from answering.
+/// Whether the proxy cannot answer because of the configuration.
 fn blame(trouble: Trouble) -> Verdict {
     match trouble.reaction() {
         Reaction::Configuration => Verdict::BadConfiguration,
@@ -311,7 +311,7 @@ fn bad(subject: &'static str, verdict: Verdict, error: &Error) -> Check {
     Check { subject, verdict, found: with_causes(error), advice: advice(error) }
 }
 
-/// An error with what caused it, in one line.
+/// An error and its causes, in one line.
 fn with_causes(error: &dyn std::error::Error) -> String {
     let mut line = error.to_string();
     let mut cause = error.source();

@@ -1,4 +1,4 @@
-//! `nisse drop`: a task that has not ended is given up; its commits are kept as discarded.
+//! `nisse drop`: gives up a task that has not ended; its commits are kept as discarded.
 
 use super::{
     Error,
@@ -22,7 +22,7 @@ use crate::{
     repo::Checkout,
 };
 
-/// Gives the task up. One that was given up already is told again; one that ended otherwise is an error.
+/// Gives up the task. If it was given up before, returns the same result; if it ended otherwise, an error.
 pub async fn drop_task(opened: &Opened, id: TaskId, mut watch: Watch) -> Result<TaskResult, Error> {
     let log = opened.log()?;
     let task = log.task(id)?;
@@ -42,7 +42,7 @@ pub async fn drop_task(opened: &Opened, id: TaskId, mut watch: Watch) -> Result<
     let mut journal = Journal::resume(log, opened.clock(), id, "drop", subscribers)?;
     if journal.task().ended.is_none() && !journal.task().is_given_up() {
         journal.push(EventKind::GateAnswered { answer: Answer::Drop })?;
-        // the decision stands before anything follows from it
+        // the decision is durable before it has effects
         journal.commit()?;
         crash::point("answer.recorded");
     }
@@ -64,7 +64,7 @@ pub async fn drop_task(opened: &Opened, id: TaskId, mut watch: Watch) -> Result<
     }
 }
 
-/// Whether a repository that was made anew holds nothing of a task that works in place: the checkout cannot be given back.
+/// Whether a new repository has nothing of a task in place, so that the checkout cannot be switched back.
 fn commits_are_gone(task: &Task, checkout: &Checkout) -> Result<bool, Error> {
     match (&task.ready, task.started.workplace.isolation) {
         (Some(ready), Isolation::InPlace) => Ok(!checkout.has_commit(&ready.snapshot)?),
@@ -72,7 +72,7 @@ fn commits_are_gone(task: &Task, checkout: &Checkout) -> Result<bool, Error> {
     }
 }
 
-/// Carries out what a task owes whose end is decided: a discard, a clean-up. Nobody watches.
+/// Runs the pending discard or clean-up of a task that has ended. No one watches.
 pub(super) async fn carry_out(opened: &Opened, id: TaskId) -> Result<TaskResult, Error> {
     let log = opened.log()?;
     let checkout = opened.checkout_of(&log.task(id)?.started)?;

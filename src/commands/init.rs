@@ -1,7 +1,7 @@
-//! `nisse init`: the settings files as people begin with them. What is there is never changed.
+//! `nisse init`: writes the settings files, but never changes an existing one.
 //!
-//! What is written are the two commented samples under `examples/`: the person's own with the proxy's address, a model and
-//! the list of the others filled in, the repository's as it is. Neither runs anything by itself.
+//! It writes the two commented samples under `examples/`: the user's own, filled in with the proxy's address, a model and
+//! the list of the others, and the repository's unchanged. Neither runs anything by itself.
 
 use std::{
     fmt::Write as _,
@@ -25,12 +25,12 @@ use crate::{
     repo::{self, Checkout},
 };
 
-/// The person's file, as it is when nothing is known.
+/// The sample of the user's file.
 const OWN: &str = include_str!("../../examples/config.toml");
 /// The repository's.
 const PROJECT: &str = include_str!("../../examples/nisse.toml");
 
-/// What is there, and what the proxy says.
+/// What exists, and what the proxy offers.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Found {
     own: Option<PathBuf>,
@@ -38,7 +38,7 @@ pub struct Found {
     address: Option<String>,
     /// The models that could do a task.
     pub offered: Vec<Row>,
-    /// The one that does, if that is clear.
+    /// The model for the delegate, if that is clear.
     pub model: Option<String>,
     notes: Vec<String>,
 }
@@ -52,7 +52,7 @@ pub struct Report {
     /// `init`.
     #[schemars(extend("const" = "init"))]
     r#type: &'static str,
-    /// Your own file, then the repository's, as far as there is a place for them.
+    /// Your own file, then the repository's, if there is a place for them.
     pub files: Vec<File>,
     /// The model of the role delegate in your own file, if one was filled in.
     pub model: Option<String>,
@@ -65,11 +65,11 @@ pub struct Report {
 pub struct File {
     /// Where.
     pub path: String,
-    /// It was written; else it was there, and is as it was.
+    /// Whether it was written; if not, it existed and is unchanged.
     pub written: bool,
 }
 
-/// Looks at what is there, and asks the proxy for its models, if it is known and they are to be written down.
+/// Finds out what exists, and asks the proxy for its models if its address is known and they are needed.
 ///
 /// # Errors
 /// The environment holds a setting that is wrong, or there is no such directory.
@@ -108,7 +108,7 @@ pub async fn gather(environment: &Environment, flags: &Flags, directory: &Path) 
 }
 
 impl Found {
-    /// A model is clear where the person has named it, or there is one alone.
+    /// A model is clear if the user has named it, or there is only one.
     fn take(&mut self, report: models::Report, settings: &Settings) {
         self.offered = report.models.into_iter().filter(Row::could_do_a_task).collect();
         self.model = match (settings.roles.get(&RoleName::Delegate), self.offered.as_slice()) {
@@ -119,7 +119,7 @@ impl Found {
     }
 }
 
-/// Writes the files that are not there.
+/// Writes the files that do not exist.
 ///
 /// # Errors
 /// One cannot be written.
@@ -140,7 +140,7 @@ pub fn write(found: Found) -> Result<Report, Error> {
     Ok(Report { v: 1, r#type: "init", files, model: found.model.filter(|_| wrote_own), notes })
 }
 
-/// Makes the file, whole and for good; false if one is there.
+/// Creates the file, complete and synced; false if it exists.
 fn create(path: &Path, text: &str, mode: u32) -> Result<bool, Error> {
     let failed = |source| Error::Unwritten { path: path.to_owned(), source };
     if let Some(directory) = path.parent().filter(|directory| !directory.as_os_str().is_empty()) {
@@ -154,14 +154,14 @@ fn create(path: &Path, text: &str, mode: u32) -> Result<bool, Error> {
     match file.write_all(text.as_bytes()).and_then(|()| file.sync_all()) {
         Ok(()) => Ok(true),
         Err(error) => {
-            // half a file would be taken for one of the person's
+            // a partial file would be taken for the user's own
             let _ = fs::remove_file(path);
             Err(failed(error))
         }
     }
 }
 
-/// The person's file with what is known filled in; what is not is left as a comment.
+/// The user's file, filled in with what is known; the rest stays a comment.
 fn own_text(found: &Found) -> String {
     let priced = |row: &Row| row.input_cost_per_token.is_some() && row.output_cost_per_token.is_some();
     let chosen = found.model.as_ref().and_then(|alias| found.offered.iter().find(|row| row.alias == *alias));
@@ -170,7 +170,7 @@ fn own_text(found: &Found) -> String {
         let line = match (line.split(" = ").next(), &found.address, &found.model) {
             (Some("base_url"), Some(address), _) => with_value(line, address),
             (Some("delegate"), _, Some(model)) => with_value(line, model),
-            // what cannot be counted cannot be capped
+            // a cost cap needs prices
             (Some("max_cost"), ..) if chosen.is_some_and(priced) => line.to_owned(),
             (Some("delegate" | "max_cost"), ..) => format!("# {}", line.replacen("   #", " #", 1)),
             _ => line.to_owned(),
@@ -200,7 +200,7 @@ fn tell_offers(text: &mut String, offered: &[Row]) {
     }
     text.push_str("# When nisse wrote this file, the proxy offered your key:\n");
     for row in offered {
-        // an alias is somebody else's word: quoted, it ends no comment
+        // quoted, because an alias comes from outside and could end the comment
         let window =
             row.max_input_tokens.map_or_else(|| "window unknown".to_owned(), |tokens| format!("{tokens} tokens"));
         let _ = writeln!(text, "#   {}, {window}", quoted(&row.alias));

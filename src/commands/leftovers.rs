@@ -1,7 +1,7 @@
-//! What settled tasks have left behind, and taking away what is provably dead.
+//! Lists what settled tasks have left behind, and removes what is provably dead.
 //!
-//! What this log does not hold belongs to another nisse (a host and its container share a repository, not a state
-//! directory): it is listed and never removed. What holds something that nothing else holds stays, and is named.
+//! Leftovers of tasks that are not in this log belong to another nisse (a host and its container share a repository, but
+//! not a state directory): they are listed and never removed. A leftover with unique content stays, and is named.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -33,9 +33,9 @@ pub struct Leftover {
     pub kind: &'static str,
     /// A path or a ref.
     pub name: String,
-    /// The task, where its id is known.
+    /// The task, if its id is known.
     pub task: Option<TaskId>,
-    /// How it stands.
+    /// Its state.
     pub state: State,
     /// Why, in one line.
     pub why: String,
@@ -43,21 +43,21 @@ pub struct Leftover {
     remove: Removal,
 }
 
-/// How something that was left behind stands.
+/// The state of a leftover.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
-    /// Nothing is lost with it.
+    /// Nothing would be lost with it.
     Dead,
-    /// It holds something, or could not be removed.
+    /// It has unique content, or could not be removed.
     Kept,
-    /// It is not this log's.
+    /// It does not belong to this log.
     Foreign,
-    /// It was dead, and is gone.
+    /// It was dead, and was removed.
     Removed,
 }
 
-/// How it is taken away.
+/// How to remove it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 enum Removal {
     Never,
@@ -68,7 +68,7 @@ enum Removal {
     Lock(TaskId),
     InPlace(TaskId),
     GitLock(WorktreeSpec),
-    /// The task owes it: going on with it is what removes it.
+    /// Resuming the task removes it.
     Owed(TaskId),
 }
 
@@ -122,7 +122,7 @@ fn owner(log: &Log, id: TaskId) -> Owner {
     }
 }
 
-/// Looks at what tasks have left in this checkout and beside the log. Changes nothing.
+/// Finds what tasks have left in this checkout and beside the log. Changes nothing.
 pub fn find_leftovers(log: &Log, checkout: &Checkout, keep: KeepTurns, now_ms: u64) -> Result<Vec<Leftover>, Error> {
     let mut known = Known::of(log, checkout)?;
     let mut found = owed(log, checkout)?;
@@ -157,7 +157,7 @@ pub fn find_leftovers(log: &Log, checkout: &Checkout, keep: KeepTurns, now_ms: u
     Ok(found)
 }
 
-/// Takes the dead ones away, and says which are gone. What a task owes is seen to by going on with it: see
+/// Removes the dead ones, and says which were removed. Pending discards and clean-ups are run by resuming: see
 /// [`owing`].
 #[must_use]
 pub fn fix(log: &Log, checkout: &Checkout, found: Vec<Leftover>) -> Vec<Leftover> {
@@ -192,7 +192,7 @@ pub fn fix(log: &Log, checkout: &Checkout, found: Vec<Leftover>) -> Vec<Leftover
     found.into_iter().map(remove).collect()
 }
 
-/// The tasks that owe a discard or a clean-up.
+/// The tasks with a pending discard or clean-up.
 #[must_use]
 pub fn owing(found: &[Leftover]) -> Vec<TaskId> {
     let owed = |one: &Leftover| match one.remove {
@@ -230,8 +230,8 @@ pub fn carried_out(log: &Log, before: Vec<Leftover>, mut left: Vec<Leftover>) ->
     left
 }
 
-/// Takes away the refs of tasks that were settled long ago, and the oldest turns that are more than the person wants to
-/// keep: cheap, since most tasks tell their age by their id.
+/// Removes the refs of tasks that were settled long ago, and the oldest turns beyond what the user wants to keep. Cheap,
+/// because the id of most tasks says their age.
 pub fn prune(log: &Log, checkout: &Checkout, keep: KeepTurns, now_ms: u64) -> Result<usize, Error> {
     let young = |name: &str| {
         let made = task_of(name).and_then(|id| id.0.get_timestamp()).map(|at| at.to_unix().0 * 1000);
@@ -252,7 +252,7 @@ pub fn prune(log: &Log, checkout: &Checkout, keep: KeepTurns, now_ms: u64) -> Re
     }
 }
 
-/// Takes away the turns of the oldest tasks, until the rest take no more bytes than `most`.
+/// Removes the turns of the oldest tasks until the rest takes at most `most` bytes.
 fn prune_to(known: &mut Known<'_>, checkout: &Checkout, most: u64) -> Result<usize, Error> {
     let mut turns: Vec<_> = checkout.task_refs()?.into_iter().filter(|one| one.name.starts_with(TURNS)).collect();
     // ids begin with the time
@@ -289,7 +289,7 @@ fn owed(log: &Log, checkout: &Checkout) -> Result<Vec<Leftover>, Error> {
         if !here || task.ended.is_none() || log.is_held(id) || task.pending_intents().next().is_none() {
             continue;
         }
-        // what comes into the person's checkout is theirs to say
+        // what comes into the user's checkout is theirs to say
         let applying = matches!(task.apply_state(), ApplyState::Applying(_) | ApplyState::PuttingBack(_));
         let (state, why, remove) = if applying {
             let why = format!("nisse apply {id:#} was interrupted; run it again to finish, or with --abort to undo it");
@@ -327,7 +327,7 @@ fn judge_kept(known: &mut Known<'_>, checkout: &Checkout, id: TaskId) -> Option<
     Some(Leftover { kind: "kept", name, task: Some(id), state, why, remove })
 }
 
-/// Lock files of git's that killed processes of a task have left.
+/// Git lock files that killed processes of a task have left.
 fn git_locks(log: &Log, checkout: &Checkout, id: TaskId, branch: &str) -> Result<Vec<Leftover>, Error> {
     // one that is worked on holds its locks itself
     if log.is_held(id) {
@@ -375,7 +375,7 @@ fn judge_worktree(
     }
 }
 
-/// What says that a task works in the checkout itself.
+/// The marks of tasks that work in the checkout itself.
 fn judge_in_place(known: &mut Known<'_>, checkout: &Checkout) -> Result<Option<Leftover>, Error> {
     let Some(named) = checkout.task_in_place()? else { return Ok(None) };
     let id = named.parse().ok();
@@ -433,7 +433,7 @@ fn judge_ref(
             let why = format!("{} holds its commits", holder.trim_start_matches("refs/heads/"));
             leftover(State::Dead, why, Removal::Branch(spec(task, &found.commit)))
         }
-        // the work itself, which nobody has brought home yet
+        // the work itself, which no one has brought home yet
         None if handed_back => Ok(None),
         None => leftover(State::Kept, "nothing else holds its commits".to_owned(), Removal::Never),
     }

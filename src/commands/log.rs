@@ -16,7 +16,7 @@ use crate::{
     repo::Diff,
 };
 
-/// How often a task that is followed is looked at.
+/// How often a followed task is polled.
 const POLL: Duration = Duration::from_millis(200);
 
 /// A task in the list.
@@ -26,17 +26,17 @@ pub struct Listed {
     pub task: TaskId,
     /// When it began, in milliseconds since 1970 UTC.
     pub begun_ms: u64,
-    /// `pending`, or how it ended or why it rests.
+    /// `pending`, or how it ended or why it is paused.
     pub outcome: &'static str,
-    /// A process works on it at this moment.
+    /// Whether a process is working on it.
     pub running: bool,
-    /// It has checks, so that not the model alone says that it is done.
+    /// Whether it has checks, so that not only the model says that it is done.
     pub checked: bool,
-    /// How its work came into the checkout, if it did and was not taken back.
+    /// How its work was applied, if it was and was not undone.
     pub applied: Option<Applied>,
     /// The role.
     pub role: &'static str,
-    /// The proxy's name of its model.
+    /// The alias of its model.
     pub model: String,
     /// Replies.
     pub turns: u32,
@@ -46,11 +46,11 @@ pub struct Listed {
     pub cost_usd: Option<f64>,
     /// Its branch.
     pub branch: String,
-    /// What is to be done.
+    /// What to do.
     pub brief: String,
 }
 
-/// How work came into the checkout, as the log says; what became of it since is not looked at.
+/// How work was applied, according to the log; later changes are not checked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Applied {
@@ -69,7 +69,7 @@ pub struct Listing {
     pub unreadable: Vec<Error>,
 }
 
-/// The tasks of this checkout, the newest `most` of them. One that cannot be read hides no other.
+/// The newest `most` tasks of this checkout. An unreadable one does not hide the others.
 pub fn list(opened: &Opened, most: Option<usize>) -> Result<Listing, Error> {
     let mut listing = Listing { unreadable: forgotten(opened)?.into_iter().collect(), ..Listing::default() };
     let Some(log) = open_for(opened, !listing.unreadable.is_empty())? else { return Ok(listing) };
@@ -94,8 +94,8 @@ pub fn list(opened: &Opened, most: Option<usize>) -> Result<Listing, Error> {
     Ok(listing)
 }
 
-/// A task of this state directory whose worktree stands in this repository, and of which the log knows nothing: a part of
-/// the log is gone. None if there is no such task.
+/// A task of this state directory whose worktree exists in this repository, but which is not in the log: a part of the log
+/// is lost. None if there is no such task.
 ///
 /// # Errors
 /// The log or the repository cannot be read.
@@ -127,12 +127,12 @@ pub fn one(opened: &Opened, id: TaskId) -> Result<(Task, Vec<Event>), Error> {
     Ok((log.task(id)?, log.events(id, 0)?))
 }
 
-/// Whether a process works on the task at this moment.
+/// Whether a process is working on the task.
 pub fn is_held(opened: &Opened, id: TaskId) -> Result<bool, Error> {
     Ok(Log::open(opened.state_dir(), Access::Read)?.is_some_and(|log| log.is_held(id)))
 }
 
-/// What a task changed so far: from where it started to its last commit, also where its branch was discarded.
+/// What a task changed so far: from where it started to its last commit, even if its branch was discarded.
 pub fn diff(opened: &Opened, id: TaskId) -> Result<TaskDiff, Error> {
     let (task, _) = one(opened, id)?;
     let checkout = opened.checkout_of(&task.started)?;
@@ -150,12 +150,12 @@ pub struct TaskDiff {
     pub from: CommitId,
     /// Its last commit.
     pub to: CommitId,
-    /// What lies between.
+    /// The difference.
     pub diff: Diff,
 }
 
-/// Tells a task's events, those that are there and those to come, until nobody works on it any more or `tell` says that
-/// nobody listens (by `false`). What the task is then.
+/// Passes a task's events to `tell`, present and future ones, until no process works on it or `tell` returns false. Returns
+/// the task as it is then.
 ///
 /// # Errors
 /// There is no such task, or the log cannot be read.

@@ -1,4 +1,4 @@
-//! Use cases: what each subcommand does, without a word of how it is asked or shown.
+//! Use cases: what each subcommand does, independent of arguments and output.
 
 mod advice;
 pub mod apply;

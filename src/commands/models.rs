@@ -30,7 +30,7 @@ pub struct Report {
     pub notes: Vec<String>,
 }
 
-/// An alias. What nobody says is absent, never a guess.
+/// An alias. What no one says is absent, never a guess.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Row {
     /// The name to ask for.

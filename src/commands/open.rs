@@ -40,8 +40,8 @@ impl Opened {
         Ok(Self::with(environment, settings, path, checkout))
     }
 
-    /// The same for going on with tasks that were begun before. What the repository's file had to say to them is in their
-    /// first event, so it is not read: a task in place may have written it.
+    /// The same for resuming existing tasks. The repository's file is not read, because its settings are in their first
+    /// event, and a task in place may have changed it.
     pub fn to_go_on(environment: Environment, flags: &Flags, path: &Path) -> Result<Self, Error> {
         let checkout = Checkout::open(path, &for_git(&environment)).ok();
         let settings = Settings::load(&environment, flags, None)?;
@@ -86,7 +86,7 @@ impl Opened {
         }
     }
 
-    /// Where in the checkout the command stands, if not at its root; without what would break a line.
+    /// The current directory in the checkout, if it is not the root; without line breaks.
     #[must_use]
     pub fn directory(&self) -> Option<String> {
         let at = std::fs::canonicalize(&self.path).ok()?;
@@ -113,7 +113,7 @@ impl Opened {
         }
     }
 
-    /// The checkout as a task sees it: with the content filters of its beginning, and without what no branch is to hold.
+    /// The checkout as a task sees it: with the content filters from its beginning, and without files that no branch may have.
     pub fn for_task(&self, checkout: &Checkout, started: &TaskStarted) -> Result<Checkout, Error> {
         let rules = NeverStaged::new(&started.files.deny, self.state_dir(), started.workplace.base.commit.as_ref())?;
         Ok(checkout.clone().with_filters(&started.workplace.filters).never_staging(rules))
@@ -133,7 +133,7 @@ impl Opened {
         &self.settings.state_dir.value
     }
 
-    /// The clock that events are dated by.
+    /// The clock for the events' times.
     #[must_use]
     pub fn clock(&self) -> Clock {
         self.clock

@@ -1,4 +1,4 @@
-//! The proxy as the settings name it, and the models of the roles.
+//! The configured proxy, and the models of the roles.
 
 use std::time::Duration;
 
@@ -43,9 +43,9 @@ fn http_proxy(address: &str, environment: &Environment) -> Option<String> {
     })
 }
 
-/// How long a person who only looks waits for the proxy.
+/// How long a command that only shows something waits for the proxy.
 pub const LOOK: Duration = Duration::from_secs(10);
-/// How long a task that is about to begin does; a real proxy took 0.3 s for 876 kB.
+/// How long a new task waits for it; a real proxy took 0.3 s for 876 kB.
 pub const BEGIN: Duration = Duration::from_mins(1);
 
 /// What the proxy offers, with what the settings declare over it. An answer may take so long.
@@ -81,7 +81,7 @@ pub async fn with_offers(proxy: &Proxy, error: Error) -> Error {
     }
 }
 
-/// The model of the delegate, which alone a delegation needs.
+/// The model of the delegate, the only one that a delegation needs.
 ///
 /// # Errors
 /// [`Error::Roles`] if it has none, and [`Error::Unpriced`] where a cost cap is set and nothing could be counted against it.
@@ -97,7 +97,7 @@ pub fn pin_delegate(catalog: &Catalog, settings: &Settings) -> Result<PinnedMode
 /// The model of a role, as a task pins it.
 ///
 /// # Errors
-/// Nobody named one, or it cannot be used.
+/// No one named one, or it cannot be used.
 pub fn pin(catalog: &Catalog, settings: &Settings, role: RoleName) -> Result<PinnedModel, BadRole> {
     let Some(alias) = settings.roles.get(&role) else { return Err(BadRole::Unset(role)) };
     catalog.pin(&alias.value, settings.max_output_tokens.value).map_err(|trouble| BadRole::Unusable {
@@ -107,7 +107,7 @@ pub fn pin(catalog: &Catalog, settings: &Settings, role: RoleName) -> Result<Pin
     })
 }
 
-/// Why a role cannot be used: nobody has to declare what the proxy will tell again once its trouble is over.
+/// Why a role cannot be used: no one has to declare what the proxy will tell again once its trouble is over.
 #[must_use]
 pub fn unusable(catalog: &Catalog, settings: &Settings, bad: BadRole) -> Error {
     match (&bad, &catalog.outage) {

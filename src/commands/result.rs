@@ -1,4 +1,4 @@
-//! What a run came to, as data: the `result` object of `--json`, and what the screen shows.
+//! The result of a run, as data: the `result` object of `--json`, and the source of what the screen shows.
 
 use std::{path::Path, time::Duration};
 
@@ -38,9 +38,9 @@ pub struct TaskResult {
     pub cause: String,
     /// The process's exit status: 0 done, 3 failed, 4 capped, 5 interrupted, 6 gated, 7 stopped.
     pub exit: u8,
-    /// The note, whenever it was accepted, also with `succeeded` false.
+    /// The note, if it was accepted, even with `succeeded` false.
     pub handback: Option<Handback>,
-    /// The task's branch, if it stands.
+    /// The task's branch, if it exists.
     pub branch: Option<String>,
     /// Where the commits of a discarded branch are kept.
     pub discarded_ref: Option<String>,
@@ -50,15 +50,15 @@ pub struct TaskResult {
     pub base_branch: Option<String>,
     /// The commit that the task started from.
     pub snapshot: Option<String>,
-    /// The snapshot holds unfinished work of the caller's, as a commit below the task's own.
+    /// Whether the snapshot contains uncommitted work of the caller's, as a commit below the task's own.
     pub dirty: bool,
-    /// How many files of the caller's that first commit holds, so that whoever pushes the branch publishes them.
+    /// How many files of the caller's that first commit contains; a push of the branch would publish them.
     pub unfinished_files: usize,
     /// The last commit of the task.
     pub head: Option<String>,
-    /// The task's worktree, while it stands.
+    /// The task's worktree, while it exists.
     pub worktree: Option<String>,
-    /// The paths that changed between snapshot and head; of a file that was renamed both.
+    /// The paths that changed between snapshot and head; for a renamed file, both names.
     pub artifacts: Vec<String>,
     /// What changed, counted.
     pub diffstat: Option<DiffStat>,
@@ -70,17 +70,17 @@ pub struct TaskResult {
     pub cost_usd: Option<f64>,
     /// Active seconds.
     pub duration_s: f64,
-    /// Who was asked, and who answered last.
+    /// The model that was requested, and the one that answered last.
     pub model: Model,
     /// The last check that was run; null if none is set, or none was run.
     pub check: Option<Check>,
-    /// Every check that is set, as it last went; empty means that nothing but the model speaks for the work.
+    /// Every check with its last result; empty means that only the model says that the work is done.
     pub checks: Vec<Check>,
-    /// The answers that it waits for: `rollback`, `keep`, `drop`; empty if it waits for none.
+    /// The possible answers if the task waits for one: `rollback`, `keep`, `drop`; otherwise empty.
     pub answers: Vec<&'static str>,
-    /// What the person should know.
+    /// What the user should know.
     pub notices: Vec<String>,
-    /// The command that goes on with the work of a capped task.
+    /// The command that continues the work of a capped task.
     #[serde(skip)]
     pub begin_again: Option<String>,
 }
@@ -114,7 +114,7 @@ pub struct Tokens {
 pub struct Model {
     /// The proxy's name.
     pub alias: String,
-    /// What stands behind it.
+    /// The model behind it.
     pub backing: String,
     /// Its provider.
     pub provider: String,
@@ -127,7 +127,7 @@ pub struct Model {
 pub struct Check {
     /// The command line.
     pub command: String,
-    /// It was run: those behind one that failed are not.
+    /// Whether it ran; checks after a failed one do not.
     pub ran: bool,
     /// Its exit status; null if a signal or a limit ended it, or it was not run.
     pub status: Option<i32>,
@@ -136,7 +136,7 @@ pub struct Check {
 }
 
 impl TaskResult {
-    /// The result of a task; what the mask knows is looked for in its files. Without a checkout, where that is gone.
+    /// The result of a task. Its files are searched for the mask's secrets. `checkout` is none if it is gone.
     pub fn new(task: &Task, outcome: &Outcome, checkout: Option<&Checkout>, mask: &Mask) -> Result<Self, super::Error> {
         let started = &task.started;
         let ready = task.ready.as_ref();
@@ -215,7 +215,7 @@ impl TaskResult {
     }
 }
 
-/// What a push of the branch would publish: masked is what a model and a person are shown, not what a command writes.
+/// Warns of secrets that a push would publish: nisse does not mask what a command writes.
 fn holding_secrets(files: &[String]) -> Vec<String> {
     if files.is_empty() {
         return Vec::new();
@@ -227,7 +227,7 @@ fn holding_secrets(files: &[String]) -> Vec<String> {
     )]
 }
 
-/// What went with the worktree, in a sentence.
+/// The files that were removed with the worktree, in a sentence.
 #[must_use]
 pub fn left_out(paths: &[String]) -> String {
     let paths = paths.join(", ");
@@ -242,7 +242,7 @@ fn discard_status(task: &Task) -> Option<Status> {
         .map(|intent| intent.status)
 }
 
-/// The checks of a task as they went when they were last run.
+/// The checks of a task with their last results.
 fn checks(task: &Task) -> Vec<Check> {
     let last = task.turns.iter().rev().find(|turn| !turn.checks.is_empty());
     let ran = last.map_or(&[][..], |turn| &turn.checks);
@@ -258,7 +258,7 @@ fn checks(task: &Task) -> Vec<Check> {
     task.started.checks.iter().enumerate().map(as_it_went).collect()
 }
 
-/// What was asked of a task's commits; none if the repository holds them no more, as after it was cloned anew.
+/// The answer to a question about a task's commits; none if the repository no longer has them, as after a new clone.
 fn there<T>(asked: Result<T, repo::Error>) -> Result<Option<T>, repo::Error> {
     match asked {
         Err(repo::Error::NoSuchCommit { .. }) => Ok(None),
@@ -266,8 +266,8 @@ fn there<T>(asked: Result<T, repo::Error>) -> Result<Option<T>, repo::Error> {
     }
 }
 
-/// Commits that were found in the checkout of a task that works in place, and taken in: nobody can tell a command's from its
-/// person's.
+/// Commits that were made in the checkout of a task in place while a command ran: nothing distinguishes the command's from
+/// the user's.
 fn commits_taken_in(task: &Task, checkout: Option<&Checkout>) -> Vec<String> {
     let (Some(checkout), Some(ready), Isolation::InPlace) = (checkout, &task.ready, task.started.workplace.isolation)
     else {
@@ -276,7 +276,7 @@ fn commits_taken_in(task: &Task, checkout: Option<&Checkout>) -> Vec<String> {
     let told = |change: &RepositoryChange| {
         let kept = change.kept().filter(|_| change.is_of_branch())?;
         let others: Vec<_> = std::iter::once(&ready.snapshot).chain(&task.head).collect();
-        // one that is gone by now is named all the same
+        // commits that are gone by now are named, too
         let commits = checkout.commits_beyond(kept, &others).ok().filter(|commits| !commits.is_empty())?;
         Some(format!(
             "commits were made in the checkout while a command ran, so their files count as the task's: {}; restore those \
@@ -287,7 +287,7 @@ fn commits_taken_in(task: &Task, checkout: Option<&Checkout>) -> Vec<String> {
     task.changes.iter().filter_map(told).collect()
 }
 
-/// And where it is kept what was found beside the task's own work, so far as nothing has named it.
+/// Adds the refs of what was found beside the task's own work, if no other notice names them.
 fn with_found(mut notices: Vec<String>, task: &Task, checkout: Option<&Checkout>) -> Vec<String> {
     let place = format!("refs/nisse/found/{}/", task.id);
     let found =
@@ -343,7 +343,7 @@ fn replies(number: usize) -> String {
     if number == 1 { "1 reply".to_owned() } else { format!("{number} replies") }
 }
 
-/// Where it was not, or not always, the model that the task was begun with.
+/// Notices about models that answered instead of the task's own.
 fn who_answered(task: &Task) -> Vec<String> {
     let asked = &task.started.models.own;
     let (mut instead, mut own) = (Vec::<String>::new(), Vec::<&str>::new());

@@ -21,7 +21,7 @@ use crate::{
     log::{Access, Journal, Log, crash},
 };
 
-/// The task to resume where none is named: the only one of this checkout that waits for somebody to go on with it.
+/// The task to resume if none is named: the only pending one of this checkout that no process works on.
 pub fn choose(opened: &Opened) -> Result<Choice, Error> {
     let forgotten = log::forgotten(opened)?;
     let Some(log) = log::open_for(opened, forgotten.is_some())? else {
@@ -53,7 +53,7 @@ pub fn choose(opened: &Opened) -> Result<Choice, Error> {
     })
 }
 
-/// The one line of `nisse resume --json` where nothing is pending.
+/// The one line of `nisse resume --json` if nothing is pending.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 pub struct Nothing {
     /// Version of this object's form.
@@ -88,7 +88,7 @@ pub enum Choice {
     Several(Vec<Task>),
 }
 
-/// What a task is that is gone on with, and how it stands, in lines for the person; none while another process works on it.
+/// What the user is told of a task before it continues; none while another process works on it.
 pub fn notice(opened: &Opened, id: TaskId) -> Result<Option<Notice>, Error> {
     let Some(log) = Log::open(opened.state_dir(), Access::Read)? else { return Ok(None) };
     let task = log.task(id)?;
@@ -104,7 +104,7 @@ pub fn notice(opened: &Opened, id: TaskId) -> Result<Option<Notice>, Error> {
     }))
 }
 
-/// What is told of a task before it goes on.
+/// What is said of a task before it continues.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Notice {
     /// Its id.
@@ -117,7 +117,7 @@ pub struct Notice {
     pub found: String,
 }
 
-/// Where a task stopped, as its log says.
+/// Where a task stopped, according to its log.
 fn stopped_at(task: &Task) -> String {
     let turn = task.last_turn().map_or(0, |turn| turn.number);
     if let Some(outcome) = task.outcome() {
@@ -146,14 +146,14 @@ fn stopped_at(task: &Task) -> String {
     format!("cut off {doing}")
 }
 
-/// Whether a task can go on, or owes a discard or a clean-up.
+/// Whether a task can continue, or has a pending discard or clean-up.
 #[must_use]
 pub fn is_pending(task: &Task) -> bool {
     task.ended.is_none() || task.pending_intents().next().is_some()
 }
 
-/// Goes on with the task; one that is over is only told again. Brief, base, caps, role and model are its first event's,
-/// whatever is configured today. An answer is for a task that waits for one.
+/// Continues the task; for one that is over, only returns its result again. Brief, base, caps, role and model come from its
+/// first event, whatever the settings are now. An answer is only for a task that waits for one.
 pub async fn resume(
     opened: &Opened,
     id: TaskId,
@@ -189,7 +189,7 @@ pub async fn resume(
             return Err(Error::ChangedSinceAsked { task: id, paths });
         }
         journal.push(EventKind::GateAnswered { answer })?;
-        // the decision stands before anything follows from it
+        // the decision is durable before it has effects
         journal.commit()?;
         crash::point("answer.recorded");
     }
@@ -201,9 +201,9 @@ pub async fn resume(
     }
 }
 
-/// What is in the task's worktree beyond its last checkpoint; none if that is nothing. Nothing is recorded.
+/// The changes in the task's worktree since its last checkpoint, if any. Records nothing.
 pub fn found(opened: &Opened, id: TaskId) -> Result<Option<TaskDiff>, Error> {
-    // nobody works in it meanwhile
+    // no one works in it meanwhile
     let mut journal = Journal::resume(opened.log()?, opened.clock(), id, "looked at", Vec::new())?;
     let checkout = opened.checkout_of(&journal.task().started)?;
     let checkout = owned(opened.for_task(&checkout, &journal.task().started)?, &mut journal)?;

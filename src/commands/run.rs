@@ -1,4 +1,4 @@
-//! Running a task's loop with its outside wired up: the one way in for every command that works on a task.
+//! Runs a task's loop with its outside wired up: the only entry for every command that works on a task.
 
 use std::path::Path;
 
@@ -17,15 +17,15 @@ use crate::{
     repo::Checkout,
 };
 
-/// Whoever watches a run, and can stop it.
+/// The observers of a run, and the means to stop it.
 pub struct Watch {
     /// Called with each event once it is durable; the journal's.
     pub subscribers: Vec<Subscriber>,
-    /// Where goes what is shown while it happens.
+    /// Receives what is shown while it happens.
     pub live: Live,
-    /// The person's wish to stop.
+    /// The user's wish to stop.
     pub stop: Stop,
-    /// The commands that run, for an end at once.
+    /// The running commands, to be killed at once.
     pub commands: RunningCommands,
 }
 
@@ -34,7 +34,7 @@ fn works_in_checkout(task: &Task) -> bool {
     task.started.workplace.isolation == Isolation::InPlace || task.pending_intents().any(|intent| intent.kind.applies())
 }
 
-/// Works the task until it ends or rests, and says what it came to. Whoever only ends a task needs no model.
+/// Runs the task until it ends or pauses, and returns the result. Ending a task needs no model.
 pub async fn run(
     opened: &Opened,
     checkout: &Checkout,

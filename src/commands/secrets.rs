@@ -1,8 +1,8 @@
 //! The one place that knows every secret of a process: what is masked before anything is stored, sent or shown.
 //!
 //! - The proxy's token.
-//! - Environment variables that are named like secrets, though no command is given them: a command can read them from its
-//!   parent process all the same. And the credentials in any variable that holds an address.
+//! - Environment variables with secret-looking names. No command is given them, but it could read them from its parent
+//!   process. Also credentials in any variable with a URL.
 //! - What the repository's configuration holds.
 //!
 //! A new source of secrets is one more line in [`mask`].
@@ -20,7 +20,7 @@ use crate::{
     repo::{self, Checkout},
 };
 
-/// The mask for what is done in a checkout; `passed` are the variables that a person gives to commands.
+/// The mask for work in a checkout; `passed` are the variables that the user passes to commands.
 #[must_use]
 pub fn mask(
     environment: &Environment,
@@ -34,7 +34,7 @@ pub fn mask(
     Mask::new(&values)
 }
 
-/// Whether the mask knows this token: a shorter one would be found in any text.
+/// Whether the token is long enough to be masked: a shorter one would match in any text.
 #[must_use]
 pub fn can_be_masked(token: &str) -> bool {
     token.len() >= SHORTEST
@@ -49,7 +49,7 @@ fn of_environment(environment: &Environment, root: Option<&Path>, passed: &[Stri
         let telling = if name == TOKEN_VARIABLE {
             true
         } else if passed.iter().any(|passed| passed == name) {
-            // commands are given it, so it may turn up anywhere, a word or not
+            // commands see it, so it may turn up anywhere, even if it is an ordinary word
             value.len() >= secret_names::SHORTEST
         } else {
             secret_names::is_telling(value)
@@ -61,7 +61,7 @@ fn of_environment(environment: &Environment, root: Option<&Path>, passed: &[Stri
     values
 }
 
-/// Whether a value names something that is there: a file with a secret in it is a secret, its path is none.
+/// Whether a value is the path of an existing file: its content is secret, not its path.
 fn is_path(value: &str, root: Option<&Path>) -> bool {
     let there = |path: &Path| path.symlink_metadata().is_ok();
     there(Path::new(value)) || root.is_some_and(|root| there(&root.join(value)))

@@ -1,11 +1,11 @@
 //! Settings: layered, each value with its source.
 //!
-//! Later layers win: built in, the person's file, the repository's `nisse.toml`, the environment, flags. What holds:
+//! Later layers win: built in, the user's file, the repository's `nisse.toml`, the environment, flags. What holds:
 //! - The environment is read in [`Environment::from_process`] and nowhere else.
-//! - A repository is not trusted: its file sets what [`keys`] lets it, and its checks wait until the person trusts the
+//! - A repository is not trusted: its file sets what [`keys`] lets it, and its checks wait until the user trusts the
 //!   file ([`trust`]), or for `--trust-project`.
 //! - An unknown key is an error, never ignored, and so is a variable that looks like a mistyped one of ours; all mistakes
-//!   of all layers are told at once. Other variables that begin with `NISSE_` may be somebody else's.
+//!   of all layers are told at once. Other variables that begin with `NISSE_` may be someone else's.
 //! - Loading runs nothing and writes nothing; the token is fetched by [`Settings::token`], when it is needed.
 
 mod declared;
@@ -78,7 +78,7 @@ pub struct Settings {
     pub pins: Pins,
     /// Variables that begin like ours and mean nothing to us.
     pub unknown_variables: Vec<String>,
-    /// The person's settings file, whether it is there or not.
+    /// The user's settings file, whether it is there or not.
     pub config_file: Option<PathBuf>,
     /// The repository's settings file, if one was read.
     pub project: Option<ProjectFile>,
@@ -88,7 +88,7 @@ pub struct Settings {
 /// `[proxy]`: where the models are.
 #[derive(Clone, Debug)]
 pub struct Proxy {
-    /// Its address, with or without `/v1`; none if nobody named one.
+    /// Its address, with or without `/v1`; none if no one named one.
     pub base_url: Sourced<Option<String>>,
     /// A command that prints the token.
     pub token_command: Sourced<Option<String>>,
@@ -142,7 +142,7 @@ pub struct Commands {
 /// `[files]`: what no file tool touches.
 #[derive(Clone, Debug)]
 pub struct Files {
-    /// Globs that the person denies.
+    /// Globs that the user denies.
     pub deny: Sourced<Vec<String>>,
     /// Globs that the repository adds.
     pub project_deny: Sourced<Vec<String>>,
@@ -220,7 +220,7 @@ impl Settings {
     /// The alias of a role.
     ///
     /// # Errors
-    /// [`Error::NoRole`] if nobody named one.
+    /// [`Error::NoRole`] if no one named one.
     pub fn role(&self, role: RoleName) -> Result<&Sourced<String>, Error> {
         self.roles.get(&role).ok_or(Error::NoRole(role))
     }
@@ -228,7 +228,7 @@ impl Settings {
     /// The proxy's address.
     ///
     /// # Errors
-    /// [`Error::NoAddress`] if nobody named one.
+    /// [`Error::NoAddress`] if no one named one.
     pub fn base_url(&self) -> Result<&str, Error> {
         self.proxy.base_url.value.as_deref().ok_or(Error::NoAddress)
     }
@@ -281,13 +281,13 @@ impl Settings {
             .collect()
     }
 
-    /// Whether the repository's file names something with effects, and the person has not said that it is trusted.
+    /// Whether the repository's file names something with effects, and the user has not said that it is trusted.
     #[must_use]
     pub fn waits_for_trust(&self) -> bool {
         !self.trust_project && !self.effects().is_empty()
     }
 
-    /// A value that a repository may name and only the person may let through.
+    /// A value that a repository may name and only the user may let through.
     fn trusted<'a, T>(
         &self,
         value: &'a Sourced<T>,

@@ -1,4 +1,4 @@
-//! After a task has ended and that was told: what its turns left in the repository is packed.
+//! After the result of a task is shown, packs what its turns left in the repository.
 
 use super::{Error, open::Opened};
 use crate::{
@@ -7,8 +7,8 @@ use crate::{
     repo::Packed,
 };
 
-/// Packs what an ended task left, if it is worth while; `begun` is told how many bytes that are. Whatever comes of it, the
-/// task is what it is.
+/// Packs what an ended task left, if it is worthwhile; calls `begun` with its size in bytes. A failure does not change the
+/// task's result.
 pub fn pack(opened: &Opened, id: TaskId, begun: &dyn Fn(u64)) -> Result<Option<Packed>, Error> {
     let Some(log) = Log::open(opened.state_dir(), Access::Read)? else { return Ok(None) };
     let task = log.task(id)?;

@@ -1,4 +1,4 @@
-//! `nisse trust`: the person has read what the repository's settings file names, and lets it run until it changes.
+//! `nisse trust`: the user has read the repository's settings file, and lets its commands run until it changes.
 
 use std::path::{Path, PathBuf};
 
@@ -20,7 +20,7 @@ pub struct Project {
     state_dir: PathBuf,
 }
 
-/// What became of it.
+/// The result.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 pub struct Report {
     /// Version of this object's form.
@@ -31,13 +31,13 @@ pub struct Report {
     r#type: &'static str,
     /// The file.
     pub path: String,
-    /// It is trusted as it is now.
+    /// Whether it is trusted as it is now.
     pub trusted: bool,
-    /// What it names that has effects.
+    /// Its settings that need trust.
     pub effects: Vec<Effect>,
 }
 
-/// Reads the settings file of the repository at `directory`, and nothing else of the settings but where the state is.
+/// Reads the settings file of the repository at `directory`, and of other settings only the state directory.
 ///
 /// # Errors
 /// There is no repository, no such file, or it is wrong.

@@ -1,5 +1,5 @@
-//! A task on a thread of its own, so that one process can work on many: each blocks on git, the log and its files for
-//! itself, each is watched and stopped by itself, and one that panics takes no other with it.
+//! Runs a task on its own thread, so that one process can run many: each may block on git, the log and its files, each has
+//! its own observers and stop, and a panic in one does not affect the others.
 
 use std::{io, panic, sync::Arc, thread::JoinHandle};
 
@@ -16,19 +16,19 @@ use super::{
 };
 use crate::domain::{gate::Answer, id::TaskId};
 
-/// What is to be done.
+/// The work.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Job {
-    /// A delegation is begun.
+    /// Begin a delegation.
     Delegate(Delegation),
-    /// A task is gone on with.
+    /// Resume a task.
     Resume {
         /// Which.
         task: TaskId,
-        /// What a person answered to its question.
+        /// The user's answer to its question.
         answer: Option<Answer>,
     },
-    /// A task is given up.
+    /// Give up a task.
     Drop(TaskId),
 }
 
@@ -47,7 +47,7 @@ impl Worker {
         let started = runtime.and_then(|runtime| {
             let work = move || {
                 let result = runtime.block_on(Box::pin(work(&opened, job, watch)));
-                // nobody may be waiting
+                // no one may be waiting
                 let _ = tell.send(result);
             };
             std::thread::Builder::new().name("task".to_owned()).spawn(work)
@@ -56,7 +56,7 @@ impl Worker {
         Ok(Self { thread, done })
     }
 
-    /// What it came to. A panic of the thread goes on in whoever waits.
+    /// The result. A panic of the thread continues in the waiting thread.
     pub async fn result(self) -> Result<TaskResult, Error> {
         let result = self.done.await;
         match (result, self.thread.join()) {
@@ -67,7 +67,7 @@ impl Worker {
     }
 }
 
-/// Does it on a thread of its own, and waits.
+/// Runs it on its own thread, and waits.
 pub async fn run(opened: &Arc<Opened>, job: Job, watch: Watch) -> Result<TaskResult, Error> {
     Worker::start(Arc::clone(opened), job, watch)?.result().await
 }

@@ -1,12 +1,12 @@
-//! Amounts in words: numbers of things, spans of time.
+//! Amounts in words: counts and durations.
 
-/// A number of things: `1 turn`, `2 turns`.
+/// A count: `1 turn`, `2 turns`.
 #[must_use]
 pub fn counted(number: u64, thing: &str) -> String {
     if number == 1 { format!("1 {thing}") } else { format!("{number} {thing}s") }
 }
 
-/// A number in at most four places: `950`, `8.2k`, `128k`, `1.5M`, `12M`.
+/// A number in at most four characters: `950`, `8.2k`, `128k`, `1.5M`, `12M`.
 #[must_use]
 pub fn short(number: u64) -> String {
     let (unit, letter) = match number {
@@ -24,7 +24,7 @@ pub fn short(number: u64) -> String {
     }
 }
 
-/// A span of time for people: `850 ms`, `12 s`, `3 min 05 s`, `2 h 10 min`.
+/// A duration for people: `850 ms`, `12 s`, `3 min 05 s`, `2 h 10 min`.
 #[must_use]
 pub fn span(ms: u64) -> String {
     let seconds = ms / 1000;

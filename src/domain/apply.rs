@@ -21,14 +21,14 @@ pub enum ApplyState {
         plan: CommitId,
         /// The task's commit that was applied.
         of: CommitId,
-        /// As the person asked for it.
+        /// As the user asked for it.
         manner: Manner,
     },
     /// The work is in commits of the user's.
     Committed {
         /// The last commit of the task that they hold.
         of: CommitId,
-        /// As the person asked for it.
+        /// As the user asked for it.
         manner: Manner,
     },
     /// The files of `plan` are in the checkout, and no commit was asked for.
@@ -41,7 +41,7 @@ pub enum ApplyState {
 }
 
 impl Task {
-    /// How far its work has been applied, by the intents since it was last put back.
+    /// How far its work has been applied, by the intents since it was last undone.
     #[must_use]
     pub fn apply_state(&self) -> ApplyState {
         let put_back = |intent: &Intent| matches!(intent.kind, IntentKind::PutBack { .. });

@@ -14,11 +14,11 @@ use super::{
 /// The four caps of a task; reaching one (`>=`) breaches it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Caps {
-    /// Replies allowed; the ending call may stand in the last of them.
+    /// Replies allowed, including the one with the ending call.
     pub turns: u32,
     /// All input of all turns, cached or not, plus all output.
     pub tokens: u64,
-    /// Money; none means no such cap.
+    /// Money; none means no cap.
     pub cost: Option<Money>,
     /// Active time over all spans, in milliseconds.
     pub time_ms: u64,
@@ -33,7 +33,7 @@ pub struct Spend {
     pub usage: Usage,
     /// Money, estimates included.
     pub cost: Money,
-    /// A part of the cost is unknown: no figure from the proxy and no prices in the catalog.
+    /// Whether a part of the cost is unknown: neither the proxy nor the catalog says it.
     pub cost_unknown: bool,
 }
 
@@ -83,8 +83,7 @@ impl Caps {
         self.breached_within_turn(spend, spent_ms).or_else(|| (spend.turns >= self.turns).then_some(Cap::Turns))
     }
 
-    /// What the money that is left buys: output tokens after so much input, as far as prices are known; none if there is no
-    /// such cap, or no price.
+    /// The output tokens that the remaining money buys after this input; none without a cost cap or without prices.
     #[must_use]
     pub fn output_that_money_buys(&self, prices: &Prices, estimated_input: u64, spend: &Spend) -> Option<u64> {
         let (cap, output) = (self.cost?, prices.output?);
@@ -92,7 +91,7 @@ impl Caps {
         Some(left.checked_div(output.0).unwrap_or(if left > 0 { u64::MAX } else { 0 }))
     }
 
-    /// Why the next request is not sent: its estimated input alone would reach the cap.
+    /// Why the next request is not sent: its estimated input alone would reach a cap.
     #[must_use]
     pub fn no_room(&self, cap: Cap, prices: &Prices, estimated_input: u64, spend: &Spend) -> String {
         let turns = counted(u64::from(spend.turns), "turn");

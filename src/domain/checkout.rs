@@ -1,4 +1,4 @@
-//! The person's repository directory and how a task stands apart from it.
+//! The user's checkout, and how a task is isolated from it.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -8,11 +8,11 @@ use super::id::CommitId;
 /// Where a task starts from.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Base {
-    /// The caller's commit; none in a repository without commits.
+    /// The commit at HEAD; none in a repository without commits.
     pub commit: Option<CommitId>,
-    /// The caller's branch (`main`), if HEAD is on one.
+    /// The branch (`main`), if HEAD is on one.
     pub branch: Option<String>,
-    /// `--base` named the commit: the task starts there, without the checkout's unfinished work.
+    /// Whether `--base` named the commit: the task starts there, without the checkout's uncommitted work.
     pub explicit: bool,
 }
 
@@ -22,6 +22,6 @@ pub struct Base {
 pub enum Isolation {
     /// In a git worktree of its own, on a branch of its own.
     Worktree,
-    /// In the checkout itself, which goes onto the task's branch and back at the end.
+    /// In the checkout itself, which is switched to the task's branch and back at the end.
     InPlace,
 }

@@ -1,9 +1,9 @@
-//! A command line as people are shown it.
+//! A command line, as shown to people.
 
-/// Stands where a command line has a line break.
+/// Marks a line break in a command line.
 const BREAK: &str = " ⏎ ";
 
-/// A command line on one line: where it has several, each break is to be seen, since two commands are not one.
+/// A command line on one line, with a visible mark at each line break: two commands must not look like one.
 #[must_use]
 pub fn one_line(line: &str) -> String {
     line.lines().map(str::trim).filter(|part| !part.is_empty()).collect::<Vec<_>>().join(BREAK)

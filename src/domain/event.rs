@@ -1,4 +1,4 @@
-//! Events: what a task's log is made of. Disk, screen, JSON and chat use this one type.
+//! Events: a task's log consists of them. Disk, screen, JSON and chat use this one type.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -36,9 +36,9 @@ pub struct Event {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum EventKind {
-    /// The task began; opens the task's own intent. Everything that a resume needs stands here.
+    /// The task began; opens the task's own intent. Contains everything that a resume needs.
     TaskStarted(Box<TaskStarted>),
-    /// A later process took the task up again.
+    /// Another process continued the task.
     SpanStarted {
         /// Why, in one line.
         cause: String,
@@ -54,15 +54,15 @@ pub enum EventKind {
         /// How long it took, in milliseconds.
         duration_ms: u64,
     },
-    /// Snapshot and worktree stand.
+    /// Snapshot and worktree are ready.
     WorktreeReady {
         /// The commit made of the checkout; the task starts there.
         snapshot: CommitId,
-        /// The snapshot holds unfinished work of the person's.
+        /// The snapshot contains uncommitted work of the user's.
         dirty: bool,
-        /// What the worktree holds, for the model: languages, top of the tree, the project's own instructions.
+        /// A description of the worktree for the model: languages, top of the tree, the project's own instructions.
         workspace: String,
-        /// What was not carried over, and other things that the person should know.
+        /// What was not copied, and what else the user should know.
         notices: Vec<String>,
     },
     /// A request is about to be sent; every attempt is its own.
@@ -78,7 +78,7 @@ pub enum EventKind {
         /// The output ceiling sent with it.
         max_output: u64,
     },
-    /// A request ended without a whole reply.
+    /// A request ended without a complete reply.
     RequestEnded {
         /// Which.
         request: u32,
@@ -98,12 +98,12 @@ pub enum EventKind {
         /// Estimated input tokens.
         estimated_input: u64,
     },
-    /// Older tool results are shown to the model as stubs from now on, since the next request would not fit its window.
+    /// From now on, requests have stubs instead of older tool results: the next one would not fit the window.
     ContextEvicted {
-        /// The last turn whose results they are; those of all turns before it too.
+        /// The last turn whose results are left out; those of all earlier turns are, too.
         through_turn: u32,
     },
-    /// A reply arrived whole.
+    /// A complete reply arrived.
     ReplyReceived {
         /// The request that it answers.
         request: u32,
@@ -119,19 +119,19 @@ pub enum EventKind {
     },
     /// An effect is about to happen.
     IntentOpened {
-        /// Its number, one above the last.
+        /// Its number, one more than the last.
         intent: IntentId,
-        /// What it is about.
+        /// The effect.
         kind: IntentKind,
     },
     /// The effect happened.
     IntentSettled {
         /// Which.
         intent: IntentId,
-        /// What recovery found, in one line, where it was recovery that settled it.
+        /// What recovery found, in one line, if recovery settled it.
         cause: Option<String>,
     },
-    /// The effect did not happen or was taken back.
+    /// The effect did not happen or was undone.
     IntentAbandoned {
         /// Which.
         intent: IntentId,
@@ -165,63 +165,63 @@ pub enum EventKind {
         /// Which.
         turn: u32,
     },
-    /// Recovery looked at what a dead process left, and this is the verdict.
+    /// Recovery examined what a dead process left.
     Recovered {
         /// What was found and done, in one line.
         cause: String,
         /// The last checkpoint, if the branch held one of ours that the log did not name yet.
         checkpoint: Option<CommitId>,
     },
-    /// Files were found to differ from the last checkpoint, though no call of the task had changed them.
+    /// Files differ from the last checkpoint, but no call of the task changed them.
     FilesChanged {
         /// Their paths.
         paths: Vec<String>,
     },
-    /// Something had changed what ties the worktree to its branch, and it was put back before it was used.
+    /// Something had changed the link between the worktree and its branch; it was restored before use.
     WorktreeRepaired {
-        /// `.git`, the file of that name; `HEAD`.
+        /// `.git` (the file of that name) or `HEAD`.
         what: Vec<String>,
     },
-    /// Something in the repository is not as it was before a command of the task, or as the task needs it.
+    /// A command of the task changed something in the repository, or something is not as the task needs it.
     RepositoryChanged {
-        /// What it is, and what became of it.
+        /// What changed, and what nisse did about it.
         changes: Vec<RepositoryChange>,
     },
-    /// A command made what no commit can hold: repositories within the tree, special files.
+    /// A command created something that no commit can hold: repositories within the tree, special files.
     UncommittableMade {
-        /// Their paths, repositories with a slash behind.
+        /// Their paths; those of repositories end in a slash.
         paths: Vec<String>,
     },
-    /// What no commit can hold was moved out of the tree, and is kept.
+    /// Something that no commit can hold was moved out of the tree, and is kept.
     KeptAside {
-        /// Their paths, repositories with a slash behind.
+        /// Their paths; those of repositories end in a slash.
         paths: Vec<String>,
-        /// The directory below which they are, an absolute path.
+        /// The absolute path of the directory that holds them.
         place: String,
     },
-    /// Lock files of git's that processes of the task had left were removed.
+    /// Git lock files that processes of the task had left were removed.
     LocksRemoved {
         /// Their paths.
         locks: Vec<String>,
     },
-    /// A person decided how the task goes on, or that it does not.
+    /// The user decided how the task continues, or that it ends.
     GateAnswered {
         /// What was answered.
         answer: gate::Answer,
     },
-    /// The task rests; settles nothing.
+    /// The task is paused; settles nothing.
     TaskPaused {
-        /// Why it rests.
+        /// Why it is paused.
         pause: Pause,
         /// The same, in one line.
         cause: String,
     },
-    /// Files that the task made and that go with its worktree, because git ignores them. Build artefacts are not named.
+    /// Files of the task that are removed with its worktree because git ignores them. Build artefacts are not named.
     LeftOut {
-        /// Their paths, and those of directories that hold nothing else, with a slash behind; the first twenty.
+        /// The first twenty paths; one that ends in a slash is a directory of only such files.
         paths: Vec<String>,
     },
-    /// The task's one completion.
+    /// The task ended; the last event of its run.
     TaskEnded {
         /// How it ended.
         end: End,
@@ -231,7 +231,7 @@ pub enum EventKind {
 }
 
 impl EventKind {
-    /// Its name, as it is stored.
+    /// Its stored name.
     #[must_use]
     pub fn name(&self) -> &'static str {
         match self {
@@ -271,9 +271,9 @@ impl EventKind {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ResultStatus {
-    /// It did what it says.
+    /// It did what it should.
     Done,
-    /// It ran and failed (a command with another status than 0, a failing check).
+    /// It ran and failed (a command with a non-zero status, a failing check).
     Failed,
     /// It was refused: understood, but impossible or forbidden.
     Refused,
@@ -294,7 +294,7 @@ pub struct ToolResult {
     pub content: String,
     /// The checkpoint made after it, if the tree changed.
     pub checkpoint: Option<CommitId>,
-    /// The file that the model knows now, with the hash of its bytes.
+    /// The file that the model has now seen, with the hash of its bytes.
     pub seen: Option<Seen>,
 }
 

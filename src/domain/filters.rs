@@ -1,7 +1,7 @@
-//! Content filters (Git LFS, git-crypt and their like): programs that stand between files and what is committed.
+//! Content filters (Git LFS, git-crypt and the like): programs between files and what is committed.
 //!
-//! Those that were configured before the task began run, as they were configured then: without them secrets would be
-//! committed in the clear. One that appeared since may be the work of a command, and does nothing.
+//! Filters run as they were configured before the task began: without them, secrets would be committed in the clear. One
+//! configured later may come from a command, and is disabled.
 
 use std::collections::BTreeMap;
 
@@ -33,7 +33,7 @@ impl TryFrom<Vec<String>> for Filters {
     fn try_from(settings: Vec<String>) -> Result<Self, String> {
         let mut filters = Self::default();
         for setting in settings {
-            // a filter's name may hold an equals sign, a part none: the first one behind a part ends the key
+            // a filter's name may contain an equals sign, a part cannot: the first one after a part ends the key
             let ends = setting.match_indices('=').map(|(at, _)| at);
             let key = ends.into_iter().find_map(|at| filter_of(&setting[..at]).map(|key| (at, key)));
             let Some((at, (name, part))) = key else { return Err(format!("`{setting}` is no setting of a filter")) };
@@ -44,7 +44,7 @@ impl TryFrom<Vec<String>> for Filters {
 }
 
 impl Filters {
-    /// Those of a configuration, of which a later entry beats an earlier one.
+    /// The filters of a configuration, in which later entries win.
     #[must_use]
     pub fn configured<'a>(entries: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
         let mut filters = Self::default();
@@ -70,12 +70,12 @@ impl Filters {
         Ok(all)
     }
 
-    /// The settings that make git see these filters so and not otherwise.
+    /// The settings that make git use exactly these filters.
     pub fn settings(&self) -> impl Iterator<Item = (String, String)> {
         self.0.iter().flat_map(|(name, parts)| {
             PARTS.iter().filter_map(move |part| {
                 let unset = match *part {
-                    // even an empty one would keep `clean` and `smudge` from being used
+                    // even an empty one would disable `clean` and `smudge`
                     "process" => None,
                     "required" => Some("false"),
                     _ => Some(""),
@@ -121,7 +121,7 @@ pub fn asked_for(attributes: &[u8]) -> Vec<String> {
     lines.flat_map(str::split_whitespace).filter_map(|word| word.strip_prefix("filter=")).map(str::to_owned).collect()
 }
 
-/// The program that a command line starts, where that can be told.
+/// The program that a command line starts, if that is clear.
 fn program(command: &str) -> Option<&str> {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '+' | '-');
     command.split_whitespace().next().filter(|word| word.chars().all(plain))

@@ -24,7 +24,7 @@ use super::{
     wording::Wording,
 };
 
-/// An event that may not stand where it stands.
+/// An event that is illegal at its place in the log.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("task {task:#}, event {seq}: {what}")]
 pub struct Illegal {
@@ -100,7 +100,7 @@ impl Task {
         })
     }
 
-    /// Takes the next event in. On an error the state is as it was.
+    /// Applies the next event. After an error the state is unchanged.
     pub fn apply(&mut self, event: &Event) -> Result<(), Illegal> {
         let illegal = |what: String| Illegal { task: self.id, seq: event.seq, what };
         if event.task != self.id {
@@ -130,7 +130,7 @@ impl Task {
             EventKind::SpanStarted { .. } => {
                 self.span = self.seq;
                 self.lose_request();
-                // whoever goes on with a task that rested may have seen to the window meanwhile
+                // the user may have enlarged the window before resuming
                 if self.paused.take().is_some() {
                     self.overflow = None;
                 }
@@ -222,12 +222,12 @@ impl Task {
         }
     }
 
-    /// An answer about the files has had its effect, or has been found to have none.
+    /// An answer about the files has had its effect, or had none.
     fn answer_taken(&mut self) {
         self.decision = self.decision.filter(|decision| decision.answer == Answer::Drop);
     }
 
-    /// A request whose fate is not known has still cost money.
+    /// Charges a request that may have been answered: it may have cost money.
     fn lose_request(&mut self) {
         if let Some(open) = self.request.take() {
             self.charge(&Usage::estimate(open.estimated_input, open.max_output), None);
@@ -272,7 +272,7 @@ impl Task {
             self.charge(&usage, told);
             // counted by the pinned model's prices, so that the cap acts, and told as unknown
             self.spend.cost_unknown |= fallback.is_some() && told.is_none();
-            // a ceiling that was lowered for the cap, and reached, is the cap's doing
+            // reaching an output limit that was lowered for the cap counts as reaching the cap
             if reply.stop == Stop::Truncated && open.max_output < self.started.models.own.max_output {
                 self.no_room = Some((if by_tokens { Cap::Tokens } else { Cap::Cost }, open.estimated_input));
             }
@@ -325,12 +325,12 @@ impl Task {
         if result.status == ResultStatus::NotRun || accepted {
             return;
         }
-        // what changed the tree was worth a call, however often it was made
+        // a call that changed the tree is not a useless repetition
         if result.checkpoint.is_some() {
             self.repeat = Repeat::default();
             return;
         }
-        // a note that is refused for the same reason is the same note, however it is worded
+        // a note refused for the same reason counts as the same note, whatever its wording
         let arguments = if call.name == ending { "" } else { call.arguments.as_str() };
         let text = format!("{}\0{arguments}\0{:?}\0{}", call.name, result.status, result.content);
         let key = Some(Hash::of(text.as_bytes()));
@@ -344,7 +344,7 @@ impl Task {
     fn close_turn(&mut self) {
         let Some(turn) = self.turns.last_mut() else { return };
         turn.closed = true;
-        // a reply that a cap cut short is the cap's doing
+        // the cap, not the model, cut this reply short
         let bad = turn.is_bad() && self.no_room.is_none();
         self.bad_replies = if bad { self.bad_replies + 1 } else { 0 };
     }

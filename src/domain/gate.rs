@@ -1,4 +1,4 @@
-//! What a person answers where only a person can decide.
+//! Answers to questions that only a person can decide.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -7,11 +7,11 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Answer {
-    /// Branch and worktree go back to the last checkpoint; an open call is answered as interrupted.
+    /// Restore branch and worktree of the last checkpoint; an open call is answered as interrupted.
     Rollback,
-    /// What is in the worktree becomes a checkpoint; an open call is answered as interrupted.
+    /// Make a checkpoint of what is in the worktree; an open call is answered as interrupted.
     Keep,
-    /// The task is given up. It may be given up at any time before its end.
+    /// Give up the task; possible at any time before its end.
     Drop,
 }
 
@@ -20,7 +20,7 @@ pub enum Answer {
 pub struct Decision {
     /// What was answered.
     pub answer: Answer,
-    /// The number of the event that says so: what is kept aside is named by it.
+    /// The number of its event; refs of what is kept are named after it.
     pub seq: u64,
     /// When, in milliseconds since 1970 UTC: the date of a commit that follows from it.
     pub at_ms: u64,

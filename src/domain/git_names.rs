@@ -1,25 +1,25 @@
-//! Names that git takes in no tree, since some file systems take them for its own directory (`core.protectNTFS`,
+//! File names that git refuses, because some file systems treat them as its own directory (`core.protectNTFS`,
 //! `core.protectHFS`; <https://git-scm.com/docs/git-config>).
 
 use std::path::Path;
 
-/// Characters that HFS+ leaves out when it compares names.
+/// Characters that HFS+ ignores when it compares names.
 const UNSEEN: [char; 16] = [
     '\u{200c}', '\u{200d}', '\u{200e}', '\u{200f}', '\u{202a}', '\u{202b}', '\u{202c}', '\u{202d}', '\u{202e}',
     '\u{206a}', '\u{206b}', '\u{206c}', '\u{206d}', '\u{206e}', '\u{206f}', '\u{feff}',
 ];
 
-/// Whether git takes a file of this name, one part of a path, for its own directory on some system.
+/// Whether some file system treats a file of this name as git's own directory.
 #[must_use]
 pub fn is_reserved(name: &str) -> bool {
-    // NTFS reads a backslash as a step down, and what follows a colon as a stream
+    // to NTFS, a backslash separates directories, and a colon begins a stream name
     let name = name.split(['\\', ':']).next().unwrap_or_default();
     let seen: String = name.chars().filter(|letter| !UNSEEN.contains(letter)).collect();
     let plain = seen.trim_end_matches(['.', ' ']);
     plain.eq_ignore_ascii_case(".git") || plain.eq_ignore_ascii_case("git~1")
 }
 
-/// Whether a part of the path is such a name.
+/// Whether a component of the path is such a name.
 #[must_use]
 pub fn in_path(path: &Path) -> bool {
     path.components().any(|part| is_reserved(&part.as_os_str().to_string_lossy()))

@@ -1,6 +1,6 @@
 //! Globs over paths relative to a root, with `/` between their parts.
 //!
-//! A glob without `/` is meant for names at any depth; `*` and `?` never match a `/`, `**` does.
+//! A glob without `/` matches names at any depth; `*` and `?` never match a `/`, `**` does.
 
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 
@@ -11,7 +11,7 @@ pub struct PathGlobs {
     with_directories: bool,
 }
 
-/// Why there is no such set.
+/// Why a set of globs is invalid.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Error {
     /// A glob cannot be read.
@@ -25,18 +25,18 @@ pub enum Error {
 }
 
 impl PathGlobs {
-    /// Globs that pick paths: letters match in their own case, and only a whole path matches.
+    /// Globs that select paths: case-sensitive, and only a whole path matches.
     pub fn picking(glob: &str) -> Result<Self, Error> {
         Ok(Self { set: built(&[glob], false)?, with_directories: false })
     }
 
-    /// Globs that deny paths: letters match in either case, since some file systems do not tell them apart,
-    /// and whatever is under a directory that matches is denied with it.
+    /// Globs that deny paths: case-insensitive, like some file systems, and everything under a matching directory is
+    /// denied, too.
     pub fn denying<S: AsRef<str>>(globs: &[S]) -> Result<Self, Error> {
         Ok(Self { set: built(globs, true)?, with_directories: true })
     }
 
-    /// Whether the path is one of those that are meant.
+    /// Whether the path matches.
     #[must_use]
     pub fn matches(&self, path: &str) -> bool {
         self.set.is_match(path)

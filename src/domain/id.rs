@@ -1,4 +1,4 @@
-//! Names of things: tasks, calls, intents, commits, contents.
+//! Ids of tasks, calls, intents, commits and contents.
 
 use std::{fmt, str::FromStr};
 
@@ -7,14 +7,13 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
-/// A task's id: a UUID version 7, so that ids sort by the time of their making.
+/// A task's id: a UUID version 7, so that ids sort by time.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct TaskId(#[schemars(with = "String")] pub Uuid);
 
 impl TaskId {
-    /// The short form, which people read and give to commands, and which stands in branch names: the last twelve hex
-    /// digits, the random part. `{:#}` writes it too.
+    /// The short form for people, commands and branch names: the last twelve hex digits, which are random. `{:#}` writes it too.
     #[must_use]
     pub fn short(&self) -> String {
         let text = self.0.simple().to_string();
@@ -38,7 +37,7 @@ impl FromStr for TaskId {
 
 /// A call's canonical id, unique within its task and minted when its reply is recorded.
 ///
-/// Nine characters of `[a-z0-9]`: the strictest form that a vendor is known to ask for (Mistral's).
+/// Nine characters of `[a-z0-9]`: the strictest form that a known vendor requires (Mistral).
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct CallId(pub String);

@@ -39,23 +39,23 @@ pub enum IntentKind {
         /// The ending call.
         call: CallId,
     },
-    /// The branch goes from `from` to `to`, one commit with the same tree.
+    /// The branch moves from `from` to `to`, one commit with the same tree.
     Squash {
         /// The old tip, kept under `refs/nisse/turns/<task>`.
         from: CommitId,
         /// The new tip.
         to: CommitId,
     },
-    /// Branch and worktree go; the commits stay under `refs/nisse/discarded/<task>`.
+    /// Branch and worktree are removed; the commits stay under `refs/nisse/discarded/<task>`.
     Discard {
         /// The tip that is kept there.
         tip: CommitId,
-        /// How the task ends with it: decided when the discard began, and not again.
+        /// How the task ends: decided when the discard began, and not again.
         end: End,
         /// Why, in one line.
         cause: String,
     },
-    /// The worktree of a settled task goes; its branch stays.
+    /// The worktree of a settled task is removed; its branch stays.
     CleanUp,
     /// The checkout is switched to the task's branch, or back to what it was; only for a task that works in place.
     CheckoutSwitch {
@@ -72,7 +72,7 @@ pub enum IntentKind {
         of: CommitId,
         /// The checkout's snapshot, kept under `refs/nisse/before-apply/<task>`.
         before: CommitId,
-        /// As the person asked for it.
+        /// As the user asked for it.
         manner: Manner,
         /// The branch that is fast-forwarded once the files are there.
         advance: Option<Advance>,
@@ -143,7 +143,7 @@ pub struct UserCommit {
     pub merge: Option<CommitId>,
     /// The message.
     pub message: String,
-    /// As the person asked for it.
+    /// As the user asked for it.
     pub manner: Manner,
 }
 

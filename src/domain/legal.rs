@@ -1,4 +1,4 @@
-//! Which events may follow where a task stands: its transition table.
+//! Which events may follow in a task's state: its transition table.
 
 use super::{
     apply::ApplyState,

@@ -1,12 +1,12 @@
-//! Text that has to fit into one line.
+//! Text that must fit on one line.
 
-/// A cause as one line: it may hold the words of a model or a proxy.
+/// A cause as one line: it may contain text of a model or a proxy.
 #[must_use]
 pub fn one_line(cause: &str) -> String {
     cause.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// The first line of a text, cut at `most` characters; `…` stands for what is left out.
+/// The first line of a text, at most `most` characters; `…` marks what is left out.
 #[must_use]
 pub fn first_line(text: &str, most: usize) -> String {
     let mut lines = text.trim().lines();

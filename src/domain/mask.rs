@@ -1,7 +1,7 @@
 //! Secrets are masked before anything is stored, sent or shown: the values that are known, and the shapes of tokens.
 //!
-//! A text is masked before it is cut, since of a secret across the cut a part would stay. Where only a part of a text is at
-//! hand (the two ends of an output), so much more of it is kept for this that a secret is seen whole ([`BEYOND`]).
+//! A text is masked before it is cut, because a cut within a secret would leave a part of it. If only a part of a text is
+//! stored (both ends of an output), enough more is read to see a secret at the edge whole ([`BEYOND`]).
 
 mod shapes;
 mod stream;
@@ -12,20 +12,20 @@ use secrecy::{ExposeSecret, SecretString};
 
 pub use stream::Stream;
 
-/// What stands in a secret's place.
+/// The replacement for a secret.
 pub const MASKED: &str = "[masked by nisse]";
 
 /// Values shorter than this, in bytes, are too common in ordinary text to be masked.
 pub const SHORTEST: usize = 6;
 
-/// Bytes that are kept beyond a cut until the mask was over the text: no secret is expected to be longer.
+/// Bytes kept beyond a cut until the text is masked: the longest secret that is expected.
 pub const BEYOND: usize = 16 * 1024;
 
-/// A line of a value of several lines is masked by itself from this many bytes on: shown one by one, with numbers before
-/// them, the lines are not the value any more.
+/// Each line of a multi-line value is also masked by itself if it has at least this many bytes, because output with line
+/// numbers does not contain the whole value.
 const SHORTEST_LINE: usize = 16;
 
-/// Masks secrets in texts. One without values knows the shapes of tokens alone.
+/// Masks secrets in texts; without values, only what looks like a token.
 #[derive(Clone, Debug, Default)]
 pub struct Mask {
     values: Vec<SecretString>,
@@ -53,7 +53,7 @@ impl Mask {
         if spans.is_empty() { Cow::Borrowed(text) } else { Cow::Owned(masked(text, &spans, |_| MASKED.to_owned())) }
     }
 
-    /// The same with the lines that it had: of a secret that goes over several, each is masked.
+    /// The same, keeping the number of lines: each line of a multi-line secret is masked.
     #[must_use]
     pub fn line_by_line<'t>(&self, text: &'t str) -> Cow<'t, str> {
         let spans = self.spans(text);
@@ -70,14 +70,14 @@ impl Mask {
         }))
     }
 
-    /// The text with the values that are known masked, and with what only looks like a token left as it is.
+    /// The text with known values masked, but not what only looks like a token.
     #[must_use]
     pub fn known<'t>(&self, text: &'t str) -> Cow<'t, str> {
         let spans = merged(self.values_in(text));
         if spans.is_empty() { Cow::Borrowed(text) } else { Cow::Owned(masked(text, &spans, |_| MASKED.to_owned())) }
     }
 
-    /// The text up to `end`, masked; the rest is looked at, so that nothing is left of a secret across the end.
+    /// The text up to `end`, masked, including a secret that crosses the end.
     #[must_use]
     pub fn up_to(&self, text: &str, end: usize) -> String {
         let mut spans = self.spans(text);
@@ -86,8 +86,7 @@ impl Mask {
         masked(&text[..end], &spans, |_| MASKED.to_owned())
     }
 
-    /// The text from `start` on, masked; what comes before is looked at, so that nothing is left of a secret across the
-    /// start.
+    /// The text from `start` on, masked, including a secret that crosses the start.
     #[must_use]
     pub fn onward(&self, text: &str, start: usize) -> String {
         let mut spans = self.spans(text);
@@ -99,7 +98,7 @@ impl Mask {
         masked(&text[start..], &spans, |_| MASKED.to_owned())
     }
 
-    /// Where secrets are, in order and apart from each other.
+    /// Where secrets are, in order, without overlaps.
     fn spans(&self, text: &str) -> Vec<Range<usize>> {
         let mut spans = self.values_in(text);
         spans.extend(shapes::find(text));
@@ -121,7 +120,7 @@ impl Mask {
     }
 }
 
-/// Spans in order, those that overlap as one.
+/// Spans in order, overlapping ones joined.
 fn merged(mut spans: Vec<Range<usize>>) -> Vec<Range<usize>> {
     spans.sort_unstable_by_key(|span| (span.start, span.end));
     spans.into_iter().fold(Vec::new(), |mut apart: Vec<Range<usize>>, span| {
@@ -133,7 +132,7 @@ fn merged(mut spans: Vec<Range<usize>>) -> Vec<Range<usize>> {
     })
 }
 
-/// The text with something else in the place of each span.
+/// The text with each span replaced.
 fn masked(text: &str, spans: &[Range<usize>], instead: impl Fn(&str) -> String) -> String {
     let (mut out, mut copied) = (String::with_capacity(text.len()), 0);
     for span in spans {

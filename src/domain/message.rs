@@ -36,9 +36,9 @@ pub struct Call {
     pub vendor_id: Option<String>,
     /// The tool's name, made legal for replay (`^[a-zA-Z0-9_-]{1,64}$`).
     pub name: String,
-    /// The name as the model wrote it, where that is not legal.
+    /// The name as the model wrote it, if that is not legal.
     pub written_name: Option<String>,
-    /// The arguments as the model wrote them: usually, but not surely, a JSON object.
+    /// The arguments as the model wrote them: usually, but not always, a JSON object.
     pub arguments: String,
     /// Vendor members of the call beside id, name and arguments, as raw JSON; replayed like reasoning.
     pub vendor: Option<String>,
@@ -74,16 +74,16 @@ impl Call {
     }
 }
 
-/// Whether a text is one JSON object that every parser takes.
+/// Whether a text is one JSON object that every parser accepts.
 fn is_object(text: &str) -> bool {
-    // what a parser may trip over though the syntax is right: half a surrogate pair, a number out of range, depth
+    // valid syntax that a parser may still reject: half a surrogate pair, a number out of range, depth
     let odd = text.contains("\\u")
         || text.as_bytes().windows(2).any(|pair| pair[0].is_ascii_digit() && pair[1].eq_ignore_ascii_case(&b'e'))
         || text.bytes().filter(|byte| matches!(byte, b'{' | b'[')).count() > 100;
     if odd {
         return serde_json::from_str::<serde_json::Value>(text).is_ok_and(|value| value.is_object());
     }
-    // without building it, since this is asked of every call before every request
+    // without building a value, because this runs for every call before every request
     text.trim_start().starts_with('{') && serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok()
 }
 
@@ -137,17 +137,17 @@ fn legal_name(name: &str) -> String {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Stop {
-    /// It made calls and waits for their results.
+    /// It made calls and awaits their results.
     Calls,
-    /// It said what it had to say.
+    /// It finished.
     End,
     /// The output limit cut it off; nothing of such a reply runs.
     Truncated,
-    /// It, or a filter, declined; the text says what was told.
+    /// It, or a filter, declined; the text says why.
     Declined(String),
 }
 
-/// A whole reply: recorded whole or not at all.
+/// A complete reply: recorded as a whole or not at all.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Reply {
     /// Its content, in order.
@@ -156,14 +156,14 @@ pub struct Reply {
     pub stop: Stop,
     /// Its tokens; none if the proxy did not say (then the estimate is charged).
     pub usage: Option<Usage>,
-    /// Its cost as the proxy said it; none if it did not. What it costs then is counted in the fold, by prices.
+    /// Its cost according to the proxy; if none, the fold computes it from prices.
     pub cost: Option<Money>,
-    /// Who answered; none if no header told.
+    /// Who answered; none if no header says so.
     pub answered_by: Option<AnsweredBy>,
 }
 
 impl Reply {
-    /// The model that answered in place of the one asked for, if one did.
+    /// The model that answered instead of the requested one, if one did.
     #[must_use]
     pub fn fallback(&self) -> Option<&AnsweredBy> {
         self.answered_by.as_ref().filter(|who| who.fallback)

@@ -1,6 +1,6 @@
-//! What things are: events, the state folded from them, and the decision what comes next.
+//! What things are: events, the state folded from them, and the decision about what comes next.
 //!
-//! No I/O, no async, no clock. Everything above stands on two functions:
+//! No I/O, no async, no clock. Everything above relies on two functions:
 //! [`task::Task::apply`] (the only fold) and [`next::next`] (the only decision).
 
 pub mod amount;

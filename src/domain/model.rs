@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{money::Money, reasoning::Reasoning};
 
-/// The protocol in which a model is spoken to.
+/// The protocol of requests to a model.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Route {
@@ -26,21 +26,21 @@ impl fmt::Display for Route {
     }
 }
 
-/// Prices per token; absent where the catalog does not say.
+/// Prices per token; none if the catalog does not say.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Prices {
     /// An input token.
     pub input: Option<Money>,
     /// An output token.
     pub output: Option<Money>,
-    /// An input token read from the cache; else as any other.
+    /// An input token read from the cache; if none, the input price applies.
     pub cache_read: Option<Money>,
-    /// An input token written to the cache; else as any other.
+    /// An input token written to the cache; if none, the input price applies.
     pub cache_write: Option<Money>,
 }
 
 impl Prices {
-    /// The most that so much input may cost: some of it may be written to a cache.
+    /// The most that this much input may cost: some of it may be written to a cache.
     #[must_use]
     pub fn of_input(&self, tokens: u64) -> Option<Money> {
         let dearest = self.input?.max(self.cache_write.unwrap_or_default());
@@ -69,21 +69,21 @@ impl Prices {
 pub struct PinnedModel {
     /// The proxy's name for it.
     pub alias: String,
-    /// What stands behind the alias, as the catalog says (`anthropic/claude-…`).
+    /// The model behind the alias, according to the catalog (`anthropic/claude-…`).
     pub backing: String,
-    /// The provider, as the catalog or the configuration says.
+    /// The provider, according to the catalog or the settings.
     pub provider: String,
-    /// How it is spoken to.
+    /// The route of its requests.
     pub route: Route,
     /// Input window in tokens.
     pub window: u64,
     /// The most output tokens that a request asks for, reasoning included.
     pub max_output: u64,
-    /// The proxy declares `tool_choice` to work.
+    /// Whether the proxy declares that `tool_choice` works.
     pub tool_choice: bool,
-    /// How much it is asked to reason.
+    /// Its reasoning effort.
     pub reasoning: Reasoning,
-    /// Prices, where known.
+    /// Prices, if known.
     pub prices: Prices,
 }
 
@@ -115,22 +115,22 @@ impl Usage {
         self.cache_write = self.cache_write.saturating_add(other.cache_write);
     }
 
-    /// What a request is charged whose usage is not known: its estimated input and an eighth of its output ceiling.
+    /// The charge for a request whose usage is unknown: its estimated input and an eighth of its output limit.
     #[must_use]
     pub fn estimate(estimated_input: u64, max_output: u64) -> Self {
         Self { input: estimated_input, output: max_output / 8, ..Self::default() }
     }
 }
 
-/// Which model answered, as the proxy's headers say (the body's `model` lies after a fallback).
+/// Which model answered, as the proxy's headers say (the body's `model` is wrong after a fallback).
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct AnsweredBy {
     /// The alias that answered (`x-litellm-model-group`), else the alias asked for.
     pub alias: String,
     /// The backing model that answered, else the pinned one.
     pub backing: String,
-    /// The proxy went to another model than the one asked for.
+    /// Whether the proxy fell back to another model.
     pub fallback: bool,
-    /// The prices of that other model, as the catalog said them then; none where the pinned model answered.
+    /// The prices of that other model, according to the catalog then; none if the pinned model answered.
     pub prices: Option<Prices>,
 }

@@ -1,6 +1,6 @@
-//! What happens next: a pure function of the log and of the present moment.
+//! What happens next: a pure function of the log and the current time.
 //!
-//! It never asks while a call is unanswered or an intent other than the task's own is open.
+//! It sends no request while a call is unanswered or an intent other than the task's own is open.
 
 use super::{
     amount::counted,
@@ -20,12 +20,12 @@ use super::{
     written_call::written_call,
 };
 
-/// What the log cannot know.
+/// What is not in the log.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Now {
     /// The task's active time, in milliseconds.
     pub spent_ms: u64,
-    /// The person asked to stop.
+    /// The user asked to stop.
     pub stop: bool,
 }
 
@@ -34,28 +34,28 @@ pub struct Now {
 pub enum Step {
     /// Make snapshot, branch and worktree.
     Prepare,
-    /// See to what a dead process left, before any new work.
+    /// Recover what a dead process left, before any new work.
     Recover(Recovery),
-    /// Do what this call asks for.
+    /// Run this call.
     Act(CallId),
-    /// Answer this call without doing it.
+    /// Answer this call without running it.
     Skip(CallId, Skip),
-    /// Judge the accepted ending call: look at the tree, run the checks.
+    /// Judge the accepted ending call: compare the tree, run the checks.
     Check(CallId),
     /// Record the turn's end.
     Close,
-    /// Build the request from the log, ask, record the reply whole.
+    /// Build the request from the log, send it, record the complete reply.
     Ask,
     /// Settle and return.
     Finish(Outcome),
 }
 
-/// What recovery looks at.
+/// What recovery examines.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Recovery {
     /// An open intent.
     Intent(IntentId),
-    /// Branch and worktree, where no intent is open.
+    /// Branch and worktree, if no intent is open.
     Worktree,
 }
 
@@ -64,13 +64,13 @@ pub enum Recovery {
 pub enum Skip {
     /// The reply was cut off by the output limit.
     Truncated,
-    /// It stands behind the ending call.
+    /// It comes after the ending call.
     AfterEnding,
     /// A cap was reached.
     Capped,
-    /// The person asked to stop.
+    /// The user asked to stop.
     Stopped,
-    /// The person gave the task up.
+    /// The user gave the task up.
     GivenUp,
 }
 
@@ -110,13 +110,13 @@ pub fn next(task: &Task, now: Now) -> Step {
     }
 }
 
-/// An effect that was begun and whose end is not known.
+/// An effect that began and whose end is unknown.
 fn pending(task: &Task) -> Option<Step> {
     let open = task.pending_intents().find(|intent| !intent.kind.outlives_completion())?;
     Some(Step::Recover(Recovery::Intent(open.id)))
 }
 
-/// What is still owed before a task that was given up can end.
+/// What remains to be done before a task that was given up can end.
 fn give_up(task: &Task) -> Step {
     if let Some(step) = pending(task).or_else(|| after_discard(task)) {
         return step;
@@ -128,7 +128,7 @@ fn give_up(task: &Task) -> Step {
     }
 }
 
-/// A task that ended may still owe its settlement, a discard or a clean-up; one that rests owes nothing.
+/// For a task that ended, a settlement, a discard or a clean-up may remain; for a paused one, nothing.
 fn after_outcome(task: &Task, outcome: Outcome) -> Step {
     if task.ended.is_some() {
         if task.intent(IntentId::TASK).is_some_and(|own| own.status == Status::Pending) {
@@ -229,7 +229,7 @@ fn between_turns(task: &Task, now: Now) -> Step {
     }
 }
 
-/// What speaks for the work that was handed back, beside the model.
+/// What confirms the work that was handed back, other than the model.
 fn checked(task: &Task) -> String {
     match task.started.checks.len() {
         0 => "not checked: no check is set".to_owned(),
@@ -238,7 +238,7 @@ fn checked(task: &Task) -> String {
     }
 }
 
-/// Why the task has failed, if it has: seen from outside, no model is asked.
+/// Why the task has failed, if it has; decided without the model.
 fn failure(task: &Task) -> Option<String> {
     let role = &task.started.role;
     let turn = task.last_turn()?;
@@ -270,7 +270,7 @@ fn failure(task: &Task) -> Option<String> {
     None
 }
 
-/// What may be wrong where a model makes no calls, as far as its replies tell.
+/// What may be wrong if a model makes no calls, judging by its replies.
 fn why_none(task: &Task) -> String {
     let bad = task.turns.iter().rev().take(task.bad_replies as usize);
     let (mut written, mut endless, mut cut) = (0, 0, 0);

@@ -28,11 +28,11 @@ pub enum End {
     Failed,
     /// A cap was reached.
     Capped(Cap),
-    /// A person gave it up.
+    /// The user gave it up.
     Dropped,
 }
 
-/// Why a task rests although it has not ended.
+/// Why a task is paused.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Pause {
@@ -40,11 +40,11 @@ pub enum Pause {
     Interrupted,
     /// A person must decide.
     Gated,
-    /// The person asked.
+    /// The user asked.
     Stopped,
 }
 
-/// What a run of the loop came to.
+/// The result of a run of the loop.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Outcome {
     /// The task ended.
@@ -54,9 +54,9 @@ pub enum Outcome {
         /// Why, in one line.
         cause: String,
     },
-    /// The task rests and can be resumed.
+    /// The task is paused and can be resumed.
     Paused {
-        /// Why it rests.
+        /// Why it is paused.
         pause: Pause,
         /// The same, in one line.
         cause: String,

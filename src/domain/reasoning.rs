@@ -1,18 +1,18 @@
-//! How much a model is asked to reason before it answers.
+//! How much a model reasons before it answers.
 
 use std::fmt;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The least budget that the native route takes, in tokens.
+/// The smallest budget that the native route accepts, in tokens.
 const LEAST_BUDGET: u64 = 1024;
 
-/// An effort, as a setting per model; pinned, and the same over a task.
+/// The reasoning effort: a setting per model, pinned for a task.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Reasoning {
-    /// Nothing is asked for: the model does as the proxy's configuration says.
+    /// Not set: the proxy's configuration decides.
     #[default]
     Off,
     /// A little.
@@ -24,7 +24,7 @@ pub enum Reasoning {
 }
 
 impl Reasoning {
-    /// All of them, from none to much.
+    /// All efforts, in rising order.
     pub const ALL: [Self; 4] = [Self::Off, Self::Low, Self::Medium, Self::High];
 
     /// The word used in settings, output and `reasoning_effort`.
@@ -38,7 +38,7 @@ impl Reasoning {
         }
     }
 
-    /// The output tokens that it may take, on top of those of the answer.
+    /// The output tokens for reasoning, in addition to those for the answer.
     #[must_use]
     pub fn tokens(self) -> u64 {
         match self {
@@ -49,8 +49,8 @@ impl Reasoning {
         }
     }
 
-    /// The budget within an output ceiling of `max_output`: at most half of it, so that an answer has room; none
-    /// where the least that is taken does not fit.
+    /// The budget within an output limit of `max_output`: at most half of it, to leave room for the answer; none if the
+    /// smallest budget does not fit.
     #[must_use]
     pub fn budget(self, max_output: u64) -> Option<u64> {
         Some(self.tokens().min(max_output / 2)).filter(|budget| *budget >= LEAST_BUDGET)

@@ -1,24 +1,23 @@
-//! A stream that repeats itself without end, told while it comes.
+//! Detects a stream that repeats itself endlessly, while it streams.
 //!
-//! By content alone: however a stream is cut into pieces, it is stopped at the same byte. Only exact repetition counts, and
-//! much of it, since tables, code and data repeat themselves too; what repeats itself with changes is bounded by the output
-//! ceiling.
+//! Only the content counts: however a stream is cut into pieces, it is stopped at the same byte. Only long, exact
+//! repetition counts, because tables, code and data repeat themselves, too; the output limit bounds the rest.
 
 use super::message::{Part, Reply, Stop};
 
-/// The last so many bytes are one piece of at most so many bytes, again and again.
+/// A run of this many bytes that repeats a piece of at most this many bytes.
 type Endless = (usize, usize);
 
-/// What is too much in a model's words and in its reasoning: nothing is done by either.
+/// The limit for text and reasoning, which have no effect.
 const WORDS: &[Endless] = &[(4 << 10, 512), (16 << 10, 4 << 10)];
-/// The same in the arguments of calls, which hold files, and those may be long and dull.
+/// The limit for arguments of calls, which contain files, and those may repeat themselves.
 const ARGUMENTS: &[Endless] = &[(32 << 10, 4 << 10)];
-/// A stream is looked at once in so many parts of the shortest such run.
+/// A stream is checked this many times per length of the shortest run.
 const LOOKS: usize = 8;
-/// Bytes that the end of a character may lie off the place where a run was found.
+/// How far the end of a character may be from the place where a run was found, in bytes.
 const OFF: usize = 4;
 
-/// Looks out for endless repetition in what comes piece by piece.
+/// Detects endless repetition in a stream.
 #[derive(Debug)]
 pub struct Repetition {
     much: &'static [Endless],
@@ -41,7 +40,7 @@ impl Repetition {
         Self { much: ARGUMENTS, tail: Vec::new(), taken: 0 }
     }
 
-    /// Takes the next piece. Where it repeats itself without end, how many bytes of this piece belong to what is kept.
+    /// Takes the next piece. If the stream repeats itself endlessly, returns how many bytes of this piece to keep.
     pub fn take(&mut self, piece: &str) -> Option<usize> {
         let step = self.much.iter().map(|(run, _)| run / LOOKS).min().unwrap_or(usize::MAX).max(1);
         let longest = self.much.iter().map(|(run, _)| *run).max().unwrap_or(0);
@@ -62,7 +61,7 @@ impl Repetition {
     }
 }
 
-/// Whether a reply was stopped, or came to its output limit, in the middle of endless repetition.
+/// Whether a reply was stopped, or reached its output limit, during endless repetition.
 #[must_use]
 pub fn ends_repeating(reply: &Reply) -> bool {
     if reply.stop != Stop::Truncated {
@@ -93,7 +92,7 @@ fn is_endless(bytes: &[u8], much: &[Endless], less: usize) -> bool {
 
 /// The length of the shortest piece that the bytes are repetitions of, the last one perhaps not whole.
 fn period(bytes: &[u8]) -> usize {
-    // the failure function of Knuth, Morris and Pratt: the longest end that is a beginning too
+    // the failure function of Knuth, Morris and Pratt: the longest suffix that is also a prefix
     let mut borders = vec![0usize; bytes.len()];
     let mut border = 0;
     for at in 1..bytes.len() {

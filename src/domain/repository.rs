@@ -1,4 +1,4 @@
-//! What a command of a task did to the repository beside its files, and what became of it.
+//! What a command of a task did to the repository other than to files, and how nisse handled it.
 
 use std::fmt;
 
@@ -7,12 +7,12 @@ use serde::{Deserialize, Serialize};
 
 use super::id::CommitId;
 
-/// Something in the repository that is not as it was before a command of the task, or as the task needs it. It need not be
-/// the command's doing: its person may have been at work at the same time.
+/// A change in the repository during a command of the task, or something that is not as the task needs it. The user may
+/// have made it, not the command.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RepositoryChange {
-    /// The task's branch was elsewhere, and was put back.
+    /// The task's branch was moved or deleted, and was restored.
     BranchMoved {
         /// The branch.
         branch: String,
@@ -21,7 +21,7 @@ pub enum RepositoryChange {
         /// The ref under which that is kept; none if the branch was gone.
         kept: Option<String>,
     },
-    /// HEAD of the task's worktree was not on the task's branch, and was put back.
+    /// HEAD of the task's worktree was not on the task's branch, and was moved back.
     HeadMoved {
         /// The commit that it was at; none if that could not be read.
         found: Option<CommitId>,
@@ -30,28 +30,28 @@ pub enum RepositoryChange {
         /// The ref under which the commit is kept; none if the task's branch holds it anyway.
         kept: Option<String>,
     },
-    /// What git had left half done in the task's worktree was ended: its state files are gone, the files are as they were.
+    /// An unfinished git operation in the task's worktree was ended: its state files are gone, the files are unchanged.
     OperationEnded {
         /// `a rebase`, `a merge`.
         operation: String,
-        /// The ref under which changes are kept that git had put aside for its end; none if there were none.
+        /// The ref that keeps changes which git had stashed for its end; none if there were none.
         kept: Option<String>,
     },
-    /// A commit that was found so is kept; that it was, is not told yet.
+    /// A commit that was found this way is kept, which no other event says.
     Kept {
         /// The commit.
         found: CommitId,
         /// The ref.
         kept: String,
     },
-    /// A branch, a tag, or another ref of the person's was gone, and was put back.
+    /// A branch, a tag, or another ref of the user's was gone, and was restored.
     RefRestored {
         /// Its full name.
         name: String,
         /// Where it was.
         at: CommitId,
     },
-    /// The same of one that could not be put back.
+    /// A ref of the user's was gone, and could not be restored.
     RefGone {
         /// Its full name.
         name: String,
@@ -60,7 +60,7 @@ pub enum RepositoryChange {
         /// The ref under which that is kept.
         kept: String,
     },
-    /// A ref of the person's is elsewhere, and was left there.
+    /// A ref of the user's was moved, and was left there.
     RefMoved {
         /// Its full name.
         name: String,
@@ -71,50 +71,50 @@ pub enum RepositoryChange {
         /// The ref under which the old place is kept; none if the new one holds it.
         kept: Option<String>,
     },
-    /// HEAD of the person's checkout followed a branch to another name, and was left there; the branch was put back.
+    /// HEAD of the user's checkout followed a renamed branch, and was left there; the branch was restored.
     CheckoutHeadMoved {
         /// The branch that it was on.
         from: String,
         /// The branch that it is on.
         to: String,
     },
-    /// Refs are new, and were left.
+    /// New refs, which were left.
     RefsAdded {
         /// Their full names.
         names: Vec<String>,
     },
-    /// Refs that say where another repository's are were added, moved or removed, and were left so.
+    /// Remote-tracking refs were added, moved or removed, and were left so.
     RemoteRefsChanged {
         /// Their full names.
         names: Vec<String>,
     },
-    /// Entries of the stash were gone, and were put back.
+    /// Entries of the stash were gone, and were restored.
     StashRestored {
-        /// Their words, newest first.
+        /// Their messages, newest first.
         entries: Vec<String>,
     },
-    /// Entries of the stash are new, and were left.
+    /// New entries of the stash, which were left.
     StashAdded {
-        /// Their words, newest first.
+        /// Their messages, newest first.
         entries: Vec<String>,
     },
-    /// Special files that could not be taken to another file system went with the tree.
+    /// Special files that could not be moved to another file system were lost with the tree.
     NotKept {
         /// Their paths.
         paths: Vec<String>,
     },
-    /// A configuration file of the repository is another one, and was left so.
+    /// A configuration file of the repository changed, and was left so.
     ConfigurationChanged {
         /// Its path.
         file: String,
     },
 }
 
-/// How many names one sentence holds.
+/// The most names in one sentence.
 const NAMED: usize = 10;
 
 impl RepositoryChange {
-    /// Whether a model made commits or moved between branches where nisse does that.
+    /// Whether the branch or HEAD of the worktree was changed, which is nisse's to do.
     #[must_use]
     pub fn is_of_branch(&self) -> bool {
         match self {
@@ -132,7 +132,7 @@ impl RepositoryChange {
         }
     }
 
-    /// Whether something of the person's was put back, which the model has to know.
+    /// Whether something of the user's was restored, which the model must know.
     #[must_use]
     pub fn is_put_back(&self) -> bool {
         match self {
@@ -255,7 +255,7 @@ impl fmt::Display for RepositoryChange {
     }
 }
 
-/// The command that moves a ref. Of a branch it is one that leaves files and index of the checkout that is on it alone.
+/// The command that moves a ref. For a branch, one that leaves the files and the index of a checkout on it alone.
 fn way_back(name: &str, to: &CommitId) -> String {
     match name.strip_prefix("refs/heads/") {
         Some(branch) => format!("`git branch -f {branch} {to}` (on that branch `git reset --keep {to}`)"),
@@ -263,7 +263,7 @@ fn way_back(name: &str, to: &CommitId) -> String {
     }
 }
 
-/// A ref's name as people say it.
+/// A ref's name for people.
 fn plain(name: &str) -> String {
     match name.strip_prefix("refs/heads/") {
         Some(branch) => format!("the branch {branch}"),
@@ -271,7 +271,7 @@ fn plain(name: &str) -> String {
     }
 }
 
-/// The first of these refs, as people say them, and how many more there are.
+/// The first of these refs, and how many more there are.
 fn first_refs(names: &[String]) -> String {
     let more = if names.len() > NAMED { format!(" and {} more", names.len() - NAMED) } else { String::new() };
     format!("{}{more}", names.iter().take(NAMED).map(|name| plain(name)).collect::<Vec<_>>().join(", "))

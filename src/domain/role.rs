@@ -6,13 +6,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// The roles that a model can be named for.
+/// The roles that have a model.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RoleName {
     /// Explores read-only and submits a plan.
     Planner,
-    /// Carries out an approved plan.
+    /// Executes an approved plan.
     Executor,
     /// Does one bounded sub-task and hands it back.
     Delegate,
@@ -45,7 +45,7 @@ impl fmt::Display for RoleName {
     }
 }
 
-/// A tool that a role can be offered.
+/// A tool that a role can have.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ToolName {
@@ -98,7 +98,7 @@ impl fmt::Display for ToolName {
     }
 }
 
-/// A tool as it is offered to the model: recorded at the start, so that a resume by a newer nisse offers the same.
+/// A tool as offered to the model: recorded at the start, so that a newer nisse offers the same on resume.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct OfferedTool {
     /// Which tool.
@@ -110,8 +110,8 @@ pub struct OfferedTool {
 }
 
 impl OfferedTool {
-    /// Whether these arguments could be meant: one JSON object with every member that the schema requires, of its type.
-    /// The rest of the schema is judged where the call is answered.
+    /// Whether these arguments could be intended: one JSON object with every required member, of the right type. The call's
+    /// answer checks the rest of the schema.
     #[must_use]
     pub fn is_whole(&self, arguments: &str) -> bool {
         let Ok(Value::Object(given)) = serde_json::from_str(arguments) else { return false };
@@ -123,7 +123,7 @@ impl OfferedTool {
     }
 }
 
-/// Whether a value has that type of JSON schema; a type that is not known is no hindrance.
+/// Whether a value has this type of JSON schema; an unknown type accepts any value.
 fn is_of_type(value: &Value, wanted: &str) -> bool {
     match wanted {
         "string" => value.is_string(),
@@ -135,7 +135,7 @@ fn is_of_type(value: &Value, wanted: &str) -> bool {
     }
 }
 
-/// A role as a task runs under it: recorded at the start, so that a resume by a newer nisse goes on as begun.
+/// The role of a task: recorded at the start, so that a newer nisse resumes with the same.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Role {
     /// Which role.
@@ -146,30 +146,30 @@ pub struct Role {
     pub tools: Vec<OfferedTool>,
     /// The tool whose accepted call ends the task.
     pub ending: ToolName,
-    /// What is put up with.
+    /// Limits for a model that is stuck.
     pub limits: Limits,
-    /// What becomes of the branch when the work is done.
+    /// What happens to the branch when the work is done.
     pub on_success: OnSuccess,
-    /// What becomes of the branch when the work failed.
+    /// What happens to the branch when the work failed.
     pub on_failure: OnFailure,
-    /// Whether the proxy may answer with another model than the one asked for.
+    /// Whether another model than the requested one may answer.
     pub fallbacks: bool,
 }
 
-/// How much is put up with before the work counts as stuck.
+/// The limits after which the work counts as stuck.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Limits {
-    /// Bad replies in a row that are too many.
+    /// Bad replies in a row.
     pub bad_replies: u32,
-    /// Equal calls with equal results in a row that are too many; the model is told one earlier.
+    /// Equal calls with equal results in a row; the model is warned one earlier.
     pub repeats: u32,
-    /// Failing checks that are answered to the model; one more is too many.
+    /// Failing checks that the model may fix; one more fails the task.
     pub failed_checks: u32,
-    /// What a task does that has met one of these.
+    /// What happens at a limit.
     pub when_met: WhenMet,
 }
 
-/// What a task does that is stuck.
+/// What happens to a stuck task.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum WhenMet {
@@ -177,21 +177,21 @@ pub enum WhenMet {
     Fail,
 }
 
-/// What becomes of the branch of a task that did its work.
+/// What happens to the branch of a successful task.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OnSuccess {
-    /// Its commits become one.
+    /// Its commits are squashed into one.
     Squash,
-    /// It keeps its commit per call.
+    /// It keeps one commit per call.
     Keep,
 }
 
-/// What becomes of the branch of a task that did not do its work.
+/// What happens to the branch of a failed task.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OnFailure {
-    /// It goes; its commits are kept under `refs/nisse/discarded`.
+    /// It is removed; its commits are kept under `refs/nisse/discarded`.
     Discard,
 }
 

@@ -1,13 +1,13 @@
-//! Which environment variables are named like secrets: the one rule for what no command sees and for what is masked.
+//! Which environment variables have secret-looking names: no command sees them, and their values are masked.
 //!
 //! A name counts by its parts between underscores. A part is one of [`WORDS`] or its plural, or ends with one of [`TAILS`],
 //! for names that are written without underscores (`PGPASSWORD`, `clientSecret`, `APIKEY`). `KEY` alone ends too many
 //! plain words (`MONKEY`, `HOTKEY`) to count at the end of any part.
 
-/// Parts that say it by themselves.
+/// Parts that mark a secret.
 const WORDS: [&str; 7] = ["KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "CREDENTIAL"];
 
-/// Ends of a part that say it.
+/// Ends of a part that mark a secret.
 const TAILS: [&str; 14] = [
     "TOKEN",
     "SECRET",
@@ -25,24 +25,24 @@ const TAILS: [&str; 14] = [
     "SIGNINGKEY",
 ];
 
-/// Whether a variable of this name is taken to hold a secret.
+/// Whether a variable of this name counts as a secret.
 #[must_use]
 pub fn is_secret(name: &str) -> bool {
     let name = name.to_ascii_uppercase();
     name.split('_').enumerate().any(|(index, part)| {
         let one = part.strip_suffix('S').filter(|one| !one.is_empty()).unwrap_or(part);
-        // `PWD` and `OLDPWD` are directories, and so may be what begins with them
+        // `PWD` and `OLDPWD` are directories, and names that begin with them may be, too
         (index > 0 && part == "PWD")
             || [part, one].iter().any(|part| WORDS.contains(part) || TAILS.iter().any(|tail| part.ends_with(tail)))
     })
 }
 
-/// Values shorter than this, in bytes, are too common in ordinary text to be taken for secrets by their name alone.
+/// Values shorter than this, in bytes, are too common in ordinary text to count as secrets by name alone.
 pub const SHORTEST: usize = 8;
-/// Letters alone are a word up to this many characters.
+/// Up to this many characters, letters alone count as an ordinary word.
 const WORD: usize = 16;
 
-/// Whether a value under such a name is so unlike ordinary text that it can be masked wherever it stands.
+/// Whether the value of such a variable differs enough from ordinary text to be masked everywhere.
 #[must_use]
 pub fn is_telling(value: &str) -> bool {
     let word = value.chars().all(char::is_alphabetic) && value.chars().count() < WORD;

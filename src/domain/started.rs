@@ -1,5 +1,5 @@
-//! The first event of a task, in parts. Everything that a resume needs stands here, so that a newer nisse with other
-//! settings goes on as the task was begun.
+//! The first event of a task, in parts. It contains everything that a resume needs, so that a newer nisse with other
+//! settings continues the task as it began.
 
 use std::collections::BTreeMap;
 
@@ -19,13 +19,13 @@ use super::{
 /// The content of a task's first event.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct TaskStarted {
-    /// Its place among the tasks that it belongs to.
+    /// Its place in a tree of tasks.
     pub tree: Tree,
     /// The role, as a value.
     pub role: Role,
-    /// The words that its requests are rendered with.
+    /// The wording of its requests.
     pub wording: Wording,
-    /// What is to be done.
+    /// What to do.
     pub assignment: Assignment,
     /// The models, pinned.
     pub models: Models,
@@ -33,9 +33,9 @@ pub struct TaskStarted {
     pub caps: Caps,
     /// Where it works.
     pub workplace: WorkplaceSpec,
-    /// How its commands run.
+    /// How to run its commands.
     pub commands: CommandRules,
-    /// Which files it leaves alone.
+    /// Which files it must not touch.
     pub files: FileLimits,
     /// Command lines that must all exit 0 for success.
     pub checks: Vec<String>,
@@ -50,19 +50,19 @@ impl TaskStarted {
         }
     }
 
-    /// The model that the task asks.
+    /// The task's model.
     #[must_use]
     pub fn model(&self) -> &PinnedModel {
         &self.models.own
     }
 }
 
-/// A task's place among those that work for one another. Their caps are shared from the root down.
+/// A task's place in a tree of tasks, which share the caps of the root.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Tree {
-    /// The task that began it; none for one that a person began.
+    /// The task that began it; none if a person did.
     pub parent: Option<TaskId>,
-    /// The task that a person began: itself, if that is it.
+    /// The task at the root, which a person began; possibly itself.
     pub root: TaskId,
 }
 
@@ -82,19 +82,19 @@ pub enum Assignment {
     Brief(String),
 }
 
-/// The models of a task and of those that it may begin, as they were when it began.
+/// The models of a task and of the tasks that it may begin, pinned when it began.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Models {
-    /// The one that it asks.
+    /// Its own.
     pub own: PinnedModel,
-    /// Those of the roles that it may give work to.
+    /// Those of the roles to which it may delegate.
     pub others: BTreeMap<RoleName, PinnedModel>,
 }
 
 /// Where a task works.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct WorkplaceSpec {
-    /// The machine that holds checkout and worktree.
+    /// The machine with checkout and worktree.
     pub host: HostName,
     /// The caller's checkout, an absolute path.
     pub checkout: String,
@@ -104,13 +104,13 @@ pub struct WorkplaceSpec {
     pub branch: String,
     /// The task's worktree, an absolute path.
     pub worktree: String,
-    /// How it stands apart from the checkout.
+    /// How it is isolated from the checkout.
     pub isolation: Isolation,
     /// The content filters that were configured; no other runs.
     pub filters: Filters,
     /// Globs of ignored files that are copied into the worktree.
     pub copy: Vec<String>,
-    /// A command that makes the worktree fit for work.
+    /// A command that prepares the worktree.
     pub setup: Option<String>,
 }
 
@@ -131,23 +131,23 @@ pub struct CommandRules {
     pub pass_env: Vec<String>,
     /// Bytes of a command's output that the model is shown, from its beginning and from its end each.
     pub keep_output: u64,
-    /// What keeps commands from the rest of the machine.
+    /// The sandbox of commands.
     pub sandbox: Sandbox,
 }
 
-/// What keeps commands from the rest of the machine.
+/// The sandbox of commands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Sandbox {
-    /// Nothing: a command can do what the person can.
+    /// None: a command can do what the user can.
     None,
 }
 
-/// The files that a task leaves alone.
+/// The files that a task must not touch.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct FileLimits {
     /// Globs of paths that no file tool touches.
     pub deny: Vec<String>,
-    /// Untracked files over this many bytes are not carried over.
+    /// Untracked files over this many bytes are not copied.
     pub max_untracked: u64,
 }

@@ -1,4 +1,4 @@
-//! A task's state: nothing but its events, [folded](super::fold).
+//! A task's state: its events, [folded](super::fold).
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -19,7 +19,7 @@ use super::{
     upstream::Trouble,
 };
 
-/// A task as its events tell it.
+/// A task's state.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Task {
     /// Its id.
@@ -32,7 +32,7 @@ pub struct Task {
     pub span: u64,
     /// Its first event.
     pub started: Arc<TaskStarted>,
-    /// Snapshot and worktree, once they stand.
+    /// Snapshot and worktree, once they are ready.
     pub ready: Option<Ready>,
     /// Its turns, oldest first.
     pub turns: Vec<Turn>,
@@ -44,23 +44,23 @@ pub struct Task {
     pub requests: u32,
     /// The trouble of the last attempt, until a reply arrives or another process takes over.
     pub trouble: Option<LastTrouble>,
-    /// Turns up to this number are shown to the model with stubs for results; 0 if all are whole.
+    /// Requests have stubs for the results of turns up to this number; 0 if none.
     pub evicted_through: u32,
-    /// Since the last reply the proxy found a request too large for the window.
+    /// Since the last reply, the proxy has rejected a request as too large for the window.
     pub overflow: Option<Overflow>,
-    /// A cap leaves no room for the next request: which, and the estimated input of the request that found none.
+    /// The cap that leaves no room for the next request, and that request's estimated input.
     pub no_room: Option<(Cap, u64)>,
     /// What has been spent.
     pub spend: Spend,
     /// The last checkpoint; the snapshot before the first one.
     pub head: Option<CommitId>,
-    /// The files that the model knows, with the hash that it last saw.
+    /// The files that the model has seen, with the hash that it last saw.
     pub seen: BTreeMap<String, Hash>,
-    /// `tool_choice` was refused: it is sent no more.
+    /// `tool_choice` was refused and is no longer sent.
     pub tool_choice_dropped: bool,
     /// Bad replies in a row.
     pub bad_replies: u32,
-    /// The last call and how often it came with the same result.
+    /// The last call, and how often it had the same result.
     pub repeat: Repeat,
     /// Checks that failed after an ending call.
     pub failed_checks: u32,
@@ -68,25 +68,25 @@ pub struct Task {
     pub unchanged_claims: u32,
     /// The accepted note.
     pub note: Option<Note>,
-    /// Nobody has looked at the worktree since a later process took over, or since its files were found changed.
+    /// The worktree has not been checked since another process continued the task, or since its files were found changed.
     pub uninspected: bool,
-    /// What was not as it should be in the repository, oldest first.
+    /// Changes that commands made to the repository, oldest first.
     pub changes: Vec<RepositoryChange>,
-    /// What commands made that no commit can hold: there when they ended, and not when they began.
+    /// What commands created that no commit can hold.
     pub made: BTreeSet<String>,
-    /// What was moved out of the tree: where it is kept, and the paths.
+    /// What was moved out of the tree: where it is kept, and its paths.
     pub kept_aside: Vec<(String, Vec<String>)>,
-    /// What goes with the worktree because git ignores it; none before the end is at hand.
+    /// Ignored files that are removed with the worktree; none before the end.
     pub left_out: Option<Vec<String>>,
-    /// What a person answered, until it has had its effect.
+    /// The user's answer, until it has had its effect.
     pub decision: Option<Decision>,
-    /// It rests.
+    /// It is paused.
     pub paused: Option<(Pause, String)>,
     /// It ended.
     pub ended: Option<(End, String)>,
 }
 
-/// Where a task stands.
+/// The phase of a task.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Phase {
     /// Started; no worktree yet.
@@ -95,9 +95,9 @@ pub enum Phase {
     Idle,
     /// A request is in flight.
     Asking,
-    /// A reply is being worked off.
+    /// The calls of a reply are being answered.
     Acting,
-    /// It rests.
+    /// It is paused.
     Paused,
     /// It ended.
     Ended,
@@ -108,15 +108,15 @@ pub enum Phase {
 pub struct Ready {
     /// The commit made of the checkout.
     pub snapshot: CommitId,
-    /// It holds unfinished work of the person's.
+    /// It contains uncommitted work of the user's.
     pub dirty: bool,
-    /// What the worktree holds, for the model.
+    /// A description of the worktree for the model.
     pub workspace: String,
-    /// What the person should know.
+    /// What the user should know.
     pub notices: Vec<String>,
 }
 
-/// A reply and what became of its calls.
+/// A reply and the answers to its calls.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Turn {
     /// From 1.
@@ -127,7 +127,7 @@ pub struct Turn {
     pub reply: Reply,
     /// The answers to its calls, in the order of the calls.
     pub results: Vec<ToolResult>,
-    /// What the model is told besides.
+    /// What else the model is told.
     pub nudges: Vec<String>,
     /// The valid ending call, and its note.
     pub ending: Option<(CallId, Note)>,
@@ -137,7 +137,7 @@ pub struct Turn {
     pub closed: bool,
 }
 
-/// What a check command said.
+/// The result of a check command.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CheckResult {
     /// The command line.
@@ -161,14 +161,14 @@ pub struct OpenRequest {
     pub max_output: u64,
 }
 
-/// Why the last attempt brought no reply.
+/// Why the last attempt got no reply.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LastTrouble {
     /// The class.
     pub trouble: Trouble,
     /// The upstream's words.
     pub message: String,
-    /// The wait before the next attempt; none if there is to be none.
+    /// The wait before the next attempt; none if there is no next one.
     pub retry_in_ms: Option<u64>,
     /// Attempts in a row that failed.
     pub attempts: u32,
@@ -176,7 +176,7 @@ pub struct LastTrouble {
     pub since_ms: u64,
 }
 
-/// A request that the proxy found too large, though it fitted by our count.
+/// A request that the proxy rejected as too large although it fits by our count.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Overflow {
     /// How often, since the last reply.
@@ -187,19 +187,19 @@ pub struct Overflow {
     pub message: String,
 }
 
-/// How often the same call came with the same result. A model is told before it fails: one reply may hold many calls.
+/// How often the same call had the same result. A model is warned before it fails: one reply may have many calls.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Repeat {
     /// Hash of name, arguments, status and result of the last call.
     pub key: Option<Hash>,
     /// How often in a row.
     pub count: u32,
-    /// How often it had come when the model was told; 0 if it was not.
+    /// How often, when the model was warned; 0 if it was not.
     pub told: u32,
 }
 
 impl Task {
-    /// Where the task stands.
+    /// The task's phase.
     #[must_use]
     pub fn phase(&self) -> Phase {
         if self.ended.is_some() {
@@ -228,14 +228,14 @@ impl Task {
         self.intents.iter().filter(|intent| intent.status == Status::Pending && intent.id != IntentId::TASK)
     }
 
-    /// Where a task that works in place has the checkout: the last switch that was begun and not taken back.
+    /// For a task in place, the last switch of the checkout that was not undone.
     #[must_use]
     pub fn last_switch(&self) -> Option<&Intent> {
         let switches = self.intents.iter().filter(|intent| intent.kind.switch().is_some());
         switches.rev().find(|intent| intent.status != Status::Abandoned)
     }
 
-    /// How a task that worked in place ends, and why, once it has given the checkout back.
+    /// For a task in place that has switched the checkout back, how it ends and why.
     #[must_use]
     pub fn checkout_restored(&self) -> Option<(&End, &str)> {
         let intent = self.last_switch().filter(|intent| intent.status == Status::Settled)?;
@@ -252,17 +252,17 @@ impl Task {
         turn.reply.calls().nth(turn.results.len())
     }
 
-    /// The model that the alias stands for, as its last answer told; none before one did.
+    /// The model behind the alias, according to its last reply; none before the first one.
     #[must_use]
     pub fn answering(&self) -> Option<&str> {
         let mut told = self.turns.iter().rev().filter_map(|turn| turn.reply.answered_by.as_ref());
         told.find(|who| !who.fallback).map(|who| who.backing.as_str())
     }
 
-    /// Whether the model that is asked now made this turn's reply, so that what is opaque in it may go back.
+    /// Whether the current model made this turn's reply, so that its opaque parts may be sent back.
     #[must_use]
     pub fn is_its_own(&self, turn: &Turn) -> bool {
-        // where nothing tells who answered, it is taken for the model that was asked
+        // if nothing says who answered, assume the requested model
         let Some(who) = &turn.reply.answered_by else { return true };
         !who.fallback && self.answering() == Some(who.backing.as_str())
     }
@@ -273,29 +273,29 @@ impl Task {
         self.turns.last()
     }
 
-    /// What a person answered, where it has not had its effect yet.
+    /// The user's answer, if it has not had its effect yet.
     #[must_use]
     pub fn answer(&self) -> Option<Answer> {
         self.decision.map(|decision| decision.answer)
     }
 
-    /// Whether a person has to decide what becomes of the files: it rests with that question, or a command was cut off.
+    /// Whether the user must decide about the files: it is paused with that question, or a command was interrupted.
     #[must_use]
     pub fn asks_about_files(&self) -> bool {
-        // recovery asks before it has looked at all there is; whoever asks later asks about something else
+        // recovery asks before it has checked everything; a later gate is about something else
         let gated = matches!(self.paused, Some((Pause::Gated, _))) && self.uninspected;
         let open = self.unanswered().map(|call| &call.id);
         let cut = |intent: &Intent| matches!(&intent.kind, IntentKind::Command { call, .. } if open == Some(call));
         self.ended.is_none() && (gated || self.pending_intents().any(cut))
     }
 
-    /// A person gave it up.
+    /// Whether the user gave it up.
     #[must_use]
     pub fn is_given_up(&self) -> bool {
         self.answer() == Some(Answer::Drop)
     }
 
-    /// How it ended, or why it rests; none while it can go on.
+    /// How it ended, or why it is paused; none while it can continue.
     #[must_use]
     pub fn outcome(&self) -> Option<Outcome> {
         if let Some((end, cause)) = &self.ended {

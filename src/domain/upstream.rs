@@ -1,11 +1,11 @@
-//! What can go wrong between us and a model, as classes that decide what happens next.
+//! Failures between nisse and a model, in classes that decide what happens next.
 
 use std::fmt;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The class of a request's failure. What each looks like on the wire is the adapter's to know.
+/// The class of a request's failure. The adapter knows what each looks like on the wire.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Trouble {
@@ -15,7 +15,7 @@ pub enum Trouble {
     Timeout,
     /// 5xx, 408, HTML instead of JSON, a 200 that cannot be read.
     Overloaded,
-    /// Told to wait.
+    /// 429: rate limited.
     RateLimited,
     /// A stream that ended before the reply was whole.
     Cut,
@@ -25,7 +25,7 @@ pub enum Trouble {
     KeyRefused,
     /// A vendor refuses the proxy's own key.
     VendorKeyRefused,
-    /// The server behind the proxy was started without what tool calls need.
+    /// The server behind the proxy was started without support for tool calls.
     ServerSetUp,
     /// The key may not use this model.
     ModelDenied,
@@ -37,7 +37,7 @@ pub enum Trouble {
     ToolChoiceUnsupported,
     /// The model takes no tools.
     ToolsUnsupported,
-    /// Another model than the one asked for answered, and the role refuses that.
+    /// Another model than the requested one answered, and the role refuses that.
     FallbackRefused,
     /// The model or the proxy declined for reasons of policy.
     Policy,
@@ -47,14 +47,14 @@ pub enum Trouble {
     BadAddress,
     /// The proxy's certificate is not trusted.
     BadCertificate,
-    /// The person asked to stop.
+    /// The user asked to stop.
     Stopped,
 }
 
-/// What follows from a class of trouble.
+/// The reaction to a class of trouble.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Reaction {
-    /// Ask again after a wait; out of tries, the task is interrupted.
+    /// Retry after a wait; after the last attempt, the task is interrupted.
     Retry,
     /// The task is interrupted at once.
     Interrupt,
@@ -66,12 +66,12 @@ pub enum Reaction {
     Configuration,
     /// The parameter is dropped for the rest of the task, and the request sent again.
     DropToolChoice,
-    /// The person's stop.
+    /// The task is stopped.
     Stop,
 }
 
 impl Trouble {
-    /// What follows from it.
+    /// The reaction to it.
     #[must_use]
     pub fn reaction(self) -> Reaction {
         match self {

@@ -1,4 +1,4 @@
-//! The window: how much input a request may hold, and how many tokens an estimate stands for.
+//! The context window: how large a request may be, and how estimates relate to tokens.
 
 use std::fmt;
 
@@ -9,20 +9,20 @@ use super::{
     wording::Wording,
 };
 
-/// Turns whose results are kept in full as long as that is possible.
+/// Turns whose results are kept as long as possible.
 pub const KEEP_RECENT_TURNS: u32 = 6;
-/// How often a request that the proxy found too large is made smaller and sent again.
+/// How often a request that the proxy rejected as too large is made smaller and sent again.
 pub const STRONGER_EVICTIONS: u32 = 2;
 /// The least safety margin, in tokens.
 const LEAST_MARGIN: u64 = 1024;
-/// An input that is counted with less than one part in so many of its estimate is not the one that was sent.
+/// If the counted input is less than this fraction (1/n) of its estimate, it is not the input that was sent.
 const FAR_BELOW: u64 = 3;
-/// Replies whose usage tells how far estimates are off.
+/// The number of replies whose usage calibrates estimates.
 const CALIBRATED_BY: usize = 3;
 
 impl PinnedModel {
     /// The most input tokens of a request: the window without a safety margin (a tenth, at least 1,024) and without the
-    /// output ceiling, since nobody says of a window that output does not count to it.
+    /// output limit, because output may count toward the window.
     #[must_use]
     pub fn input_budget(&self) -> u64 {
         self.window.saturating_sub((self.window / 10).max(LEAST_MARGIN)).saturating_sub(self.max_output)
@@ -30,10 +30,10 @@ impl PinnedModel {
 }
 
 impl Task {
-    /// The tokens that `estimated` ones stand for: by the highest ratio of the last replies, as the proxy counted them,
-    /// and no fewer than estimated, since a proxy that counts little may have left out what a cache gave.
+    /// The likely tokens of an estimate: by the highest ratio in the last replies, as counted by the proxy, and no fewer than
+    /// estimated, because a proxy may leave out cached tokens.
     ///
-    /// Another model's replies tell nothing of this one's tokens, nor does an input that the window cannot hold.
+    /// Replies of other models do not count, nor does an input larger than the window.
     #[must_use]
     pub fn calibrated(&self, estimated: u64) -> u64 {
         let counted = |turn: &Turn| {
@@ -49,7 +49,7 @@ impl Task {
 }
 
 impl Task {
-    /// Puts stubs for the results of all turns up to this one: the log holds the rest, and nobody else needs it again.
+    /// Puts stubs for the results of all turns up to this one: the log holds the rest, and no one else needs it again.
     pub(super) fn evict(&mut self, through_turn: u32) {
         let since = std::mem::replace(&mut self.evicted_through, through_turn);
         for turn in self.turns.iter_mut().filter(|turn| turn.number > since && turn.number <= through_turn) {
@@ -64,7 +64,7 @@ impl Task {
 }
 
 impl Turn {
-    /// What stands for a result that is left out; none where the result is no longer than that.
+    /// The stub for a result that is left out; none if the result is not longer.
     #[must_use]
     pub fn stub(&self, result: &ToolResult, wording: &Wording) -> Option<String> {
         let call = self.reply.calls().find(|call| call.id == result.call)?;
@@ -73,7 +73,7 @@ impl Turn {
     }
 }
 
-/// A server that counts far fewer tokens of input than it is sent.
+/// A server that counts far fewer input tokens than it was sent.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CutPrompts {
     /// The alias that it answers for.
@@ -101,7 +101,7 @@ impl fmt::Display for CutPrompts {
 }
 
 impl Task {
-    /// What tells that the server cuts prompts or drops the tools: seen twice, since once may be a miscount.
+    /// Evidence that the server truncates prompts or drops the tools: seen twice, because once may be a miscount.
     #[must_use]
     pub fn cut_prompts(&self) -> Option<CutPrompts> {
         let few = |turn: &&Turn| {
@@ -119,7 +119,7 @@ impl Task {
         })
     }
 
-    /// What would help where the window is full. The task's own model is fixed, so that settings alone change nothing.
+    /// What to do if the window is full. The task's model is pinned, so settings alone change nothing.
     #[must_use]
     pub fn room_for_window(&self) -> String {
         let id = self.id;

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use super::role::OfferedTool;
 
-/// What begins a call in the dialects that mark one: Qwen's and Hermes', Llama's, Claude's, Mistral's, `DeepSeek`'s,
+/// The beginnings of a call in the dialects that mark it: Qwen's and Hermes', Llama's, Claude's, Mistral's, `DeepSeek`'s,
 /// Kimi's, and the ones seen in bug reports of other agents.
 const MARKS: &[&str] = &[
     "<function=",
@@ -26,9 +26,8 @@ const MARKS: &[&str] = &[
     "[tool_request]",
 ];
 
-/// Whether the text holds a tool call that should have been made as one: marked as in one of the dialects, or a name of
-/// an offered tool where a call has it, or the members that only an ending call has, whatever tags, fences, lists or stray
-/// braces are around.
+/// Whether the text contains a written-out tool call: marked as in one of the dialects, or with the name of an offered tool
+/// where a call has it, or with members that only an ending call has, whatever tags, fences, lists or braces surround it.
 #[must_use]
 pub fn written_call(text: &str, offered: &[OfferedTool]) -> bool {
     let lower = text.to_ascii_lowercase();
@@ -50,7 +49,7 @@ fn names_a_tool(text: &str, offered: &[OfferedTool]) -> bool {
     named.captures_iter(text).any(|found| found.iter().skip(1).flatten().any(|name| is_offered(name.as_str())))
 }
 
-/// What stands between fences, their language aside.
+/// The content of code fences, without their language.
 fn fenced(text: &str) -> impl Iterator<Item = &str> {
     text.split("```").skip(1).step_by(2).map(|block| {
         let (first, rest) = block.split_once('\n').unwrap_or((block, ""));

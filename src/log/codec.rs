@@ -10,7 +10,7 @@ use crate::domain::{
 
 /// Strings of this many bytes and more are kept as blobs.
 const BLOB_FROM: usize = 4096;
-/// The member that stands for a blob. No event has a member of this name: contents of others stand in strings.
+/// The member that refers to a blob. No event has a member of this name.
 const BLOB: &str = "$blob";
 
 /// An event as it is stored.
@@ -34,8 +34,7 @@ pub fn encode(kind: &EventKind) -> Result<Encoded, serde_json::Error> {
 
 /// The event of a row of that version, and of that task. `blob` finds a blob by its hash.
 ///
-/// What is read must encode to what was stored, or to what an older version becomes: so a missing or an unknown member is
-/// an error, never a default.
+/// What is read must encode to what was stored (or upcast): a missing or unknown member is an error, never a default.
 pub fn decode(
     version: u32,
     task: TaskId,

@@ -1,9 +1,9 @@
 //! Named crash points, for tests: with the cargo feature `crashpoints`, `CRASHPOINT=<name>` makes the process abort
 //! where it reaches that point (`<name>#2`: the second time), as a power cut would; `CRASHPOINT=?` names each point that
-//! is reached. `MEANWHILE=<name> <line>` runs a line of shell there, as somebody would who does something in that very
-//! moment. Without the feature they are nothing.
+//! is reached. `MEANWHILE=<name> <line>` runs a shell command there, to test what happens if someone acts at that moment.
+//! Without the feature, crash points do nothing.
 
-/// Every point, in the order in which a task may reach them, and then its work on the way home.
+/// Every point, in the order in which a task may reach them, then those of `nisse apply`.
 pub const POINTS: &[&str] = &[
     "migrate.begun",
     "migrate.step",

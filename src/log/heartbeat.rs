@@ -1,5 +1,5 @@
-//! What a process has used since its last event, for the case that it is killed: a file beside the task's lock, overwritten
-//! each second and not synced. The next `span_started` records it in its active time, so that the fold alone knows.
+//! The active time since the last event, in case the process is killed: a file beside the task's lock, overwritten each
+//! second and not synced. The next `span_started` adds it to the active time, so that only the fold knows it.
 
 use std::{
     fs::{File, OpenOptions},
@@ -11,7 +11,7 @@ use std::{
 
 use crate::{domain::id::TaskId, ports::clock::Clock};
 
-/// How often it beats: so much may be forgotten.
+/// The interval, and the most time that can be lost.
 const BEAT: Duration = Duration::from_secs(1);
 
 /// A thread that keeps a span's active time; it ends, and the file goes, when this is dropped.
@@ -23,8 +23,8 @@ pub(super) struct Heartbeat {
 }
 
 impl Heartbeat {
-    /// Begins to beat for the span whose first event is `span`; `used_ms` tells the task's active time. Where the file
-    /// cannot be made nothing beats: what is lost by that is a kill's last seconds.
+    /// Begins to beat for the span whose first event is `span`; `used_ms` tells the task's active time. If the file
+    /// cannot be created, there is no heartbeat, and a kill loses the last seconds.
     pub(super) fn begin(state_dir: &Path, task: TaskId, span: u64, used_ms: impl Fn() -> u64 + Send + 'static) -> Self {
         let path = path(state_dir, task);
         let mut options = OpenOptions::new();
@@ -79,7 +79,7 @@ pub(super) struct Used {
 }
 
 impl Used {
-    /// Active time that goes on from `before_ms`.
+    /// Active time that continues from `before_ms`.
     pub(super) fn from(clock: Clock, before_ms: u64) -> Self {
         Self { clock, before_ms, began_ms: millis(clock) }
     }

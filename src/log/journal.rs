@@ -20,7 +20,7 @@ use crate::{
     ports::clock::Clock,
 };
 
-/// Whoever wants to watch: called with each event once it is durable, and the task as it then is.
+/// A subscriber: called with each event once it is durable, and the task's state after it.
 pub type Subscriber = Box<dyn FnMut(&Event, &Task) + Send>;
 
 impl Log {
@@ -91,7 +91,7 @@ impl fmt::Debug for Journal {
 }
 
 impl Journal {
-    /// The files by which the task is owned, and the checkout if it is held: a process that holds them too keeps both
+    /// The lock files of the task, and of the checkout if it is held: a child process that inherits them keeps both locked
     /// until it ends.
     #[must_use]
     pub fn locks(&self) -> Vec<Weak<File>> {
@@ -125,7 +125,7 @@ impl Journal {
         Ok(Self { log, lock, clock, used, _heartbeat: heartbeat, task, staged: Vec::new(), subscribers })
     }
 
-    /// Takes a task up again.
+    /// Continues a task.
     pub fn resume(
         log: Log,
         clock: Clock,
@@ -171,7 +171,7 @@ impl Journal {
         Duration::from_millis(self.task.started.caps.time_ms.saturating_sub(self.spent_ms()))
     }
 
-    /// The clock that the events are dated by.
+    /// The clock for the events' times.
     #[must_use]
     pub fn clock(&self) -> Clock {
         self.clock
@@ -191,7 +191,7 @@ impl Journal {
         Ok(())
     }
 
-    /// Makes what is staged durable, in one transaction. To be called before anything outside the log is touched.
+    /// Makes what is staged durable, in one transaction. Call it before touching anything outside the log.
     pub fn commit(&mut self) -> Result<(), Error> {
         if self.staged.is_empty() {
             return Ok(());

@@ -1,5 +1,5 @@
-//! What was moved out of tasks' trees because no commit can hold it: directories beside the database, until they are
-//! removed by whoever is asked to.
+//! Directories beside the database for what was moved out of tasks' trees because no commit can hold it, until
+//! `nisse doctor --fix` removes them.
 
 use std::{fs, path::PathBuf};
 
@@ -7,14 +7,14 @@ use super::{Error, Journal, Log};
 use crate::domain::id::TaskId;
 
 impl Log {
-    /// The tasks of which something is kept, of this log or not.
+    /// The tasks of which something is kept, in this log or not.
     #[must_use]
     pub fn kept(&self) -> Vec<TaskId> {
         let listing = fs::read_dir(self.state_dir.join("kept")).into_iter().flatten().flatten();
         listing.filter_map(|entry| entry.file_name().into_string().ok()?.parse().ok()).collect()
     }
 
-    /// Where what is kept of a task lies, a directory for each time; it need not exist.
+    /// The directory for what is kept of a task, with a subdirectory for each time; it may not exist.
     #[must_use]
     pub fn kept_dir(&self, task: TaskId) -> PathBuf {
         self.state_dir.join("kept").join(task.to_string())

@@ -1,4 +1,4 @@
-//! One owner a task, and one process that changes a checkout: file locks that the system releases when their holder dies.
+//! One owner per task, and one process that changes a checkout: file locks that the system releases when their holder dies.
 
 use std::{
     fs::{File, OpenOptions, TryLockError},
@@ -12,13 +12,13 @@ use std::{
 use super::{Error, heartbeat, open::private_dir};
 use crate::domain::id::TaskId;
 
-/// A lock, held until dropped, and by those of its processes that got it until they end.
+/// A lock, held until dropped; child processes that inherited it hold it until they end.
 #[derive(Debug)]
 pub(super) struct Lock {
     file: Arc<File>,
 }
 
-/// The lock of a checkout. Its file goes with it: nothing else tells that it is of use no more.
+/// The lock of a checkout. Its file is removed with it, since nothing else would.
 #[derive(Debug)]
 pub(super) struct CheckoutLock {
     lock: Lock,
@@ -51,7 +51,7 @@ impl Drop for CheckoutLock {
     }
 }
 
-/// A checkout is known by its git directory itself, whatever path leads to it.
+/// A checkout is identified by its git directory itself, not by a path to it.
 fn checkout_path(state_dir: &Path, git_dir: &Path) -> Result<PathBuf, Error> {
     let found = git_dir.metadata();
     let found = found.map_err(|source| Error::Io { what: "looking at", path: git_dir.to_owned(), source })?;
@@ -62,11 +62,11 @@ fn this_process() -> String {
     format!("process {} on {}", std::process::id(), rustix::system::uname().nodename().to_string_lossy())
 }
 
-/// How often, and after what pause, a lock that is taken is tried again.
+/// How often, and after what pause, to retry a held lock.
 const GLANCES: u32 = 5;
 const GLANCE: Duration = Duration::from_millis(10);
 
-/// Whether somebody works on the task at this moment.
+/// Whether a process is working on the task.
 pub(super) fn is_held(state_dir: &Path, task: TaskId) -> bool {
     let file = File::open(path(&state_dir.join("locks"), task));
     file.is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
@@ -91,7 +91,7 @@ pub(super) fn all(state_dir: &Path) -> Vec<TaskId> {
     listing.filter_map(|entry| task(entry.file_name().into_string().ok()?)).collect()
 }
 
-/// Takes a lock's file away, unless somebody holds it.
+/// Removes a lock's file, unless the lock is held.
 pub(super) fn remove(state_dir: &Path, task: TaskId) -> Result<(), Error> {
     let _held = Lock::take(state_dir, task)?;
     let _ = std::fs::remove_file(heartbeat::path(state_dir, task)); // most tasks left none
@@ -105,7 +105,7 @@ impl Lock {
         Arc::downgrade(&self.file)
     }
 
-    /// Takes the task's lock, or says who has it.
+    /// Takes the task's lock, or says who holds it.
     pub(super) fn take(state_dir: &Path, task: TaskId) -> Result<Self, Error> {
         let path = path(&state_dir.join("locks"), task);
         Self::take_at(&path, &this_process(), |holder| Error::Held { task, holder })
@@ -122,7 +122,7 @@ impl Lock {
         options.read(true).write(true).create(true).truncate(false).mode(0o600);
         let mut file = options.open(path).map_err(io("opening the lock"))?;
         let mut taken = file.try_lock();
-        // whoever only looks holds it for a moment
+        // a process that only checks holds it for a moment
         for _ in 0..GLANCES {
             if !matches!(taken, Err(TryLockError::WouldBlock)) {
                 break;

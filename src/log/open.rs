@@ -20,7 +20,7 @@ const OLDEST_LIBRARY: i32 = 3_051_003;
 
 /// Bytes of the write-ahead log that are kept when it begins anew.
 const WAL_KEPT: u64 = 16 << 20;
-/// From so many bytes on a write-ahead log is one that somebody keeps from being brought into the database.
+/// From so many bytes on a write-ahead log is one that someone keeps from being brought into the database.
 const WAL_STUCK: u64 = 64 << 20;
 
 /// The size of a state directory's write-ahead log in bytes, where that is more than nisse by itself lets it grow to.
@@ -92,7 +92,7 @@ impl Log {
         Ok(Some(Self { connection, state_dir: state_dir.to_owned(), notice, checkout: None, _copy: copy }))
     }
 
-    /// What the person should know about where the log lies.
+    /// What the user should know about where the log lies.
     #[must_use]
     pub fn notice(&self) -> Option<&str> {
         self.notice.as_deref()
@@ -119,7 +119,7 @@ fn open_for_reading(path: &Path) -> Result<Connection, Error> {
     let opened = if dir_is_writable(path) {
         Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_READ_WRITE)
     } else {
-        // nobody can be writing: the shared-memory file that WAL needs could not be made
+        // no one can be writing: the shared-memory file that WAL needs could not be made
         let escaped = path.to_string_lossy().replace('%', "%25").replace('?', "%3f").replace('#', "%23");
         Connection::open_with_flags(format!("file:{escaped}?immutable=1"), flags | OpenFlags::SQLITE_OPEN_READ_ONLY)
     };

@@ -88,7 +88,7 @@ impl Log {
         lock::all(&self.state_dir)
     }
 
-    /// Takes the lock file of a task away that nobody works on any more.
+    /// Takes the lock file of a task away that no one works on any more.
     pub fn remove_lock(&self, task: TaskId) -> Result<(), Error> {
         lock::remove(&self.state_dir, task)
     }

@@ -29,7 +29,7 @@ pub trait Host: Send + Sync {
     ) -> BoxFuture<'a, Result<(), Error>>;
 
     /// Clears up beside a resolved path after a write from `before` (none: there was no such file) to `after` that was cut
-    /// off: what somebody saved in that moment is at the path again, and nothing of ours is left.
+    /// off: what someone saved in that moment is at the path again, and nothing of ours is left.
     fn settle<'a>(
         &'a self,
         path: &'a str,
@@ -44,7 +44,7 @@ pub trait Host: Send + Sync {
     fn search<'a>(&'a self, search: &'a Search) -> BoxFuture<'a, Result<Found, Error>>;
 
     /// Runs a shell command line in the root, to its end or its limit. Dropping the future ends the command. Meanwhile
-    /// `last_line` holds the last line of its output that is not blank, as far as somebody looks.
+    /// `last_line` holds the last line of its output that is not blank, as far as someone looks.
     fn run<'a>(&'a self, command: &'a Command, last_line: &'a LastLine) -> BoxFuture<'a, Result<CommandOutput, Error>>;
 }
 

@@ -119,7 +119,7 @@ async fn every_bad_role_is_told_at_once_with_what_is_near() {
         .await;
     let (delegate, planner) = (found(&report, "delegate"), found(&report, "planner"));
     assert!(
-        matches!(delegate[..], [(Verdict::BadConfiguration, text)] if text.contains("near it are strong")),
+        matches!(delegate[..], [(Verdict::BadConfiguration, text)] if text.contains("similar names: strong")),
         "{delegate:?}"
     );
     assert!(matches!(planner[..], [(Verdict::Warning, text)] if text.contains("the context window of")), "{planner:?}");
@@ -134,13 +134,13 @@ async fn what_a_weak_model_lacks_is_a_warning() {
     let report = place.doctor(&base).await;
     let told: Vec<_> = found(&report, "delegate").iter().map(|(_, text)| *text).collect();
     let warned = |words: &str| told.iter().any(|text| text.contains(words));
-    assert!(warned("output ceiling of 16384") && warned("no tools"), "{told:?}");
+    assert!(warned("output limit of 16384") && warned("without tool support"), "{told:?}");
     // nothing could be done about it
     assert!(!warned("normalized route"), "{told:?}");
     assert_eq!(report.exit(), 0);
     // what holds for two roles is told once
     let report = place.doctor(&[&base[..], &[("NISSE_ROLE_PLANNER", "weak")]].concat()).await;
-    let ceilings = report.checks.iter().filter(|check| check.found.contains("output ceiling of 16384")).count();
+    let ceilings = report.checks.iter().filter(|check| check.found.contains("output limit of 16384")).count();
     assert_eq!(ceilings, 1, "{report:?}");
     // a cap on what cannot be counted is not a warning
     let capped = place.doctor(&[&base[..], &[("NISSE_DELEGATE_MAX_COST", "1")]].concat()).await;
@@ -173,7 +173,7 @@ async fn every_variable_is_counted_and_a_settings_file_below_the_root_is_not_rea
     std::fs::write(root.join("a/nisse.toml"), "[check]\n").unwrap();
     let unread = async |directory: &std::path::Path| {
         let report = doctor::doctor(&place.environment(&base), &Flags::default(), directory, false).await;
-        found(&report, "settings").iter().any(|(_, text)| text.contains("a/nisse.toml is not read"))
+        found(&report, "settings").iter().any(|(_, text)| text.contains("a/nisse.toml is ignored"))
     };
     assert!(unread(&below).await && !unread(&root).await);
     // the one at the root is
@@ -283,7 +283,7 @@ async fn models_are_those_that_could_do_a_task_and_a_filter_picks() {
     assert!(all.contains("\nweak ") && all.contains("\nvectors ") && !all.contains("more models"), "{all}");
     let picked = told(Some("CLAUDE"), false).await;
     assert!(picked.contains("strong") && !picked.contains("vague"), "{picked}");
-    assert!(told(Some("none such"), false).await.contains("no model that has \"none such\" in its name"));
+    assert!(told(Some("none such"), false).await.contains("no model with \"none such\" in its name"));
     // no header over nothing, and the way to what is hidden
     assert_eq!(told(Some("vectors"), false).await, "… 1 more model without tools: nisse models vectors --all\n");
 }
@@ -294,7 +294,7 @@ async fn a_fallback_of_the_proxys_is_warned_of_with_what_the_settings_make_of_it
     catalog["data"][0]["falls_back_to"] = json!(["weak"]);
     let (place, address) = (Place::new(), proxy(StatusCode::OK, catalog).await);
     let base = [("NISSE_LLM_BASE_URL", address.as_str()), ("NISSE_LLM_TOKEN", "t"), ("NISSE_ROLE_DELEGATE", "strong")];
-    for (fallback, advice) in [("refuse", "refuses it"), ("allow", "may go there")] {
+    for (fallback, advice) in [("refuse", "refuses fallbacks"), ("allow", "may go there")] {
         let report = place.doctor(&[&base[..], &[("NISSE_DELEGATE_FALLBACK", fallback)]].concat()).await;
         let warning =
             report.checks.iter().find(|check| check.found.contains("falls back from strong to weak")).unwrap();

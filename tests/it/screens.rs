@@ -211,7 +211,7 @@ fn a_task_that_runs_is_told_from_one_that_was_cut_off_and_is_not_offered() {
     assert!(wait_until(SOON, || asked.exists()));
     // and when that runs too, whoever works on it is named
     let held = env.run(&["resume"]);
-    assert!(held.exits(1).stderr.contains("is being worked on by process"), "{}", held.report());
+    assert!(held.exits(1).stderr.contains("is in use by process"), "{}", held.report());
     for run in [running, resumed] {
         run.signal(rustix::process::Signal::TERM);
         let ended = env.finish(run);

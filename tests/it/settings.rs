@@ -98,7 +98,7 @@ fn a_mistyped_variable_stops_what_asks_a_model_and_nothing_that_looks() {
     env.run(&["models"]).exits(0);
     env.set("NISSE_ROLE_DELEGAT", "x");
     env.run(&["log"]).exits(0);
-    assert!(env.run(&["drop", "00"]).exits(2).stderr.contains("no task is named 00"));
+    assert!(env.run(&["drop", "00"]).exits(2).stderr.contains("there is no task 00"));
     for command in [&["models", "--json"][..], &["delegate", "--json", "x"], &["resume", "--json"]] {
         let error = env.run(command).exits(2).json().pop().unwrap()["error"].clone();
         assert!(error["message"].as_str().unwrap().contains("NISSE_ROLE_DELEGAT is unknown"), "{error}");

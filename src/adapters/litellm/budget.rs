@@ -53,7 +53,7 @@ fn whose(text: &str) -> String {
     }
 }
 
-/// Where nobody says whose.
+/// Where no one says whose.
 const ANY: &str = "a budget";
 
 fn held_by(kind: &str, name: &str) -> String {

@@ -261,7 +261,7 @@ pub(super) fn classify(status: u16, kind: &str, text: &str) -> Trouble {
         }
         // llama.cpp's server, started without its templates for tools
         _ if says(&["--jinja flag"]) => Trouble::ServerSetUp,
-        // what the vendors' client libraries in the proxy say where they reach nobody
+        // what the vendors' client libraries in the proxy say where they reach no one
         _ if text.trim_end().ends_with("connection error.") => Trouble::Unreachable,
         _ => Trouble::Overloaded,
     }

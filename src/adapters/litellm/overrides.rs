@@ -38,13 +38,13 @@ pub enum PinError {
         /// What there is instead.
         instead: Instead,
     },
-    /// Nobody says how much it reads.
+    /// No one says how much it reads.
     #[error("the input window of {alias:?} is unknown: declare `max_input_tokens` under [models.{alias:?}]")]
     NoWindow {
         /// Which.
         alias: String,
     },
-    /// Nobody says whose it is.
+    /// No one says whose it is.
     #[error("the provider of {alias:?} is unknown: declare `provider` or `route` under [models.{alias:?}]")]
     NoProvider {
         /// Which.
@@ -102,7 +102,7 @@ impl Catalog {
     /// may take to reason comes on top.
     ///
     /// # Errors
-    /// The alias is unknown, or nobody says its window or its provider.
+    /// The alias is unknown, or no one says its window or its provider.
     pub fn pin(&self, alias: &str, max_output: u64) -> Result<PinnedModel, PinError> {
         let named = alias.to_owned();
         let Some(entry) = self.find(alias) else {
@@ -127,7 +127,7 @@ impl Catalog {
 }
 
 /// The ceiling asked for, within the model's limit, and such that the window keeps room for input: of a declared limit
-/// at most half the window, and a third where nobody declares one.
+/// at most half the window, and a third where no one declares one.
 fn ceiling(wanted: u64, limit: Option<u64>, window: u64) -> u64 {
     let most = limit.map_or(window / 3, |limit| limit.min(window / 2));
     wanted.min(most).max(1)

@@ -64,7 +64,7 @@ pub(in super::super) async fn check(
     record::done(journal, intent)
 }
 
-/// Takes away what the checks left. `unseen`: nobody saw their end, and somebody may have changed files since.
+/// Takes away what the checks left. `unseen`: no one saw their end, and someone may have changed files since.
 fn take_back(journal: &mut Journal, place: &Workplace<'_>, head: &CommitId, unseen: bool) -> Result<(), Error> {
     uncommittable::move_out(journal, place.worktree()?, Which::All)?;
     let at_ms = journal.clock().civil_ms();

@@ -1,4 +1,4 @@
-//! The roles that a delegation needs, and what is declared of their models.
+//! The roles that a delegation needs, and what is declared about their models.
 
 use std::path::Path;
 
@@ -23,8 +23,8 @@ use crate::{
 /// The roles that a command of this nisse needs.
 const NEEDED: [RoleName; 1] = [RoleName::Delegate];
 
-/// Looks at every role that is needed, and at those that are set though nothing needs them yet. `root` is where a run
-/// would start, if that is known.
+/// Checks every needed role, and those that are set although nothing needs them yet. `root` is where a run would start, if
+/// known.
 pub(super) fn check_roles(catalog: &Catalog, settings: &Settings, root: Option<&Path>, checks: &mut Vec<Check>) {
     for role in RoleName::ALL {
         let needed = NEEDED.contains(&role);
@@ -55,7 +55,7 @@ pub(super) fn check_roles(catalog: &Catalog, settings: &Settings, root: Option<&
     }
 }
 
-/// Why the model's window does not hold the first request of any task here, if it does not.
+/// Why the first request of any task here does not fit the model's window, if it does not.
 fn too_small(role: RoleName, model: &PinnedModel, root: Option<&Path>) -> Option<Error> {
     let role = match role {
         RoleName::Delegate => roles::delegate(),
@@ -65,7 +65,7 @@ fn too_small(role: RoleName, model: &PinnedModel, root: Option<&Path>) -> Option
     first_request::too_small(&role, &roles::wording(), model, "", &[], workspace).map(Error::Window)
 }
 
-/// Names the needed roles that are not even set, where the proxy cannot be asked about any.
+/// Reports needed roles that are not set, if the proxy cannot be asked about them.
 pub(super) fn check_roles_without_catalog(settings: &Settings, checks: &mut Vec<Check>) {
     for role in NEEDED.into_iter().filter(|role| !settings.roles.contains_key(role)) {
         checks.push(super::bad(role.as_str(), Verdict::BadConfiguration, &Error::Roles(vec![BadRole::Unset(role)])));
@@ -139,7 +139,7 @@ fn declared(role: RoleName, model: &PinnedModel, catalog: &Catalog, settings: &S
     }
 }
 
-/// A model that the native route may be for, though its provider is not declared so.
+/// A model that may need the native route, though its provider is not declared.
 fn looks_like_anthropics(model: &PinnedModel) -> bool {
     let named = [&model.alias, &model.backing].map(|name| name.to_lowercase());
     named.iter().any(|name| name.contains("claude") || name.contains("anthropic"))

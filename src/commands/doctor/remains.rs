@@ -1,4 +1,4 @@
-//! What settled tasks have left behind: listed, and with `--fix` taken away where nothing is lost by it.
+//! Leftovers of settled tasks: listed, and with `--fix` removed if nothing is lost.
 
 use std::path::Path;
 
@@ -22,7 +22,7 @@ pub const KEPT: &str = "kept";
 /// From this many bytes on, what is kept is worth a warning.
 const MUCH: u64 = 1_000_000_000;
 
-/// Looks, and takes away if `fix` is given. Without a repository or a log there is nothing to look at.
+/// Lists leftovers, and removes them with `fix`. Without a repository or a log there are none.
 pub(super) async fn check_remains(
     settings: &Settings,
     environment: &Environment,
@@ -33,7 +33,7 @@ pub(super) async fn check_remains(
 ) -> Vec<Leftover> {
     let Ok(checkout) = Checkout::open(directory, &for_git(environment)) else { return Vec::new() };
     let access = if fix { Access::Write } else { Access::Read };
-    // a log that does not open is told elsewhere
+    // a log that does not open is reported elsewhere
     let Ok(Some(log)) = Log::open(&settings.state_dir.value, access) else { return Vec::new() };
     let now_ms = settings.pins.clock().civil_ms();
     let keep = settings.branch.keep_turns.value;
@@ -96,7 +96,7 @@ fn kept(checkout: &Checkout, keep: KeepTurns) -> Result<Vec<Check>, repo::Error>
     Ok(checks)
 }
 
-/// A line for each, but one for all locks: every task that ended has left one, and they do no harm.
+/// A line for each, but only one for all locks: every ended task leaves one, and they are harmless.
 fn as_checks(found: &[Leftover]) -> Vec<Check> {
     let (locks, others): (Vec<_>, Vec<_>) =
         found.iter().partition(|one| one.kind == "lock" && matches!(one.state, State::Dead | State::Removed));

@@ -10,7 +10,7 @@ use crate::{
     log::{Access, Log, is_network_file_system, stuck_wal},
 };
 
-/// Looks at the state directory, or where it would be made. Changes nothing.
+/// Checks the state directory, or where it would be created. Changes nothing.
 pub(super) fn check_state_directory(state_dir: &Path, checks: &mut Vec<Check>) {
     const SUBJECT: &str = "state directory";
     let bad = |found: String, advice: &str| Check::new(SUBJECT, Verdict::BadEnvironment, found, advice);
@@ -41,7 +41,7 @@ pub(super) fn check_state_directory(state_dir: &Path, checks: &mut Vec<Check>) {
     log(state_dir, checks);
 }
 
-/// Whether the log opens, and reads. One that is not there yet is made by the first task.
+/// Checks that the log can be opened and read. The first task creates it.
 fn log(state_dir: &Path, checks: &mut Vec<Check>) {
     let read = |log: Log| log.tasks()?.into_iter().map(|id| log.task(id).map(drop)).collect::<Result<Vec<()>, _>>();
     let read = Log::open(state_dir, Access::Read).and_then(|log| log.map(read).transpose());

@@ -73,7 +73,7 @@ impl Environment {
         self.variables.get(OsStr::new(name)).map(OsString::as_os_str)
     }
 
-    /// The person's own settings file, whether it is there or not.
+    /// The user's own settings file, whether it is there or not.
     #[must_use]
     pub fn config_file(&self) -> Option<PathBuf> {
         self.directories.config.as_ref().map(|dir| dir.join("nisse").join("config.toml"))

@@ -31,10 +31,10 @@ pub enum Error {
     /// The state directory cannot be used.
     #[error(transparent)]
     StateDir(#[from] state_dir::Error),
-    /// Nobody named the proxy's address.
+    /// No one named the proxy's address.
     #[error("the proxy's address is not set")]
     NoAddress,
-    /// Nobody named a model for the role.
+    /// No one named a model for the role.
     #[error("no model is set for the role {0}")]
     NoRole(RoleName),
     /// Something with effects that comes from the repository.

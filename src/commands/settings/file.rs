@@ -33,7 +33,7 @@ pub(super) struct SettingsFile {
 }
 
 impl SettingsFile {
-    /// The person's own file; none where it need not exist and does not.
+    /// The user's own file; none where it need not exist and does not.
     pub(super) fn own(path: &Path, must_exist: bool) -> Result<Option<Self>, Error> {
         match File::open(path) {
             Ok(file) => Self::read(path, file, false).map(Some),
@@ -45,7 +45,7 @@ impl SettingsFile {
     /// The `nisse.toml` of the repository with that root; none where there is none.
     pub(super) fn project(root: &Path) -> Result<Option<Self>, Error> {
         let path = root.join("nisse.toml");
-        // a link could lead to any file of the person's, and opening a pipe could wait forever
+        // a link could lead to any file of the user's, and opening a pipe could wait forever
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let file = match rustix::fs::open(&path, flags, Mode::empty()) {
             Ok(descriptor) => File::from(descriptor),
@@ -99,7 +99,7 @@ impl SettingsFile {
         problems.extend(found.into_iter().map(|(_, problem)| problem));
     }
 
-    /// The file as the person trusts it or does not.
+    /// The file as the user trusts it or does not.
     pub(super) fn as_project(&self) -> ProjectFile {
         ProjectFile::new(&self.path, &self.text)
     }

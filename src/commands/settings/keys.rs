@@ -173,7 +173,7 @@ pub(super) const KEYS: &[Key] = &[
         env: "NISSE_FILES_DENY",
         project: true,
         set: |s, g| {
-            // a repository adds to what the person denies, and takes nothing away
+            // a repository adds to what the user denies, and takes nothing away
             let slot = if g.source.is_project() { &mut s.files.project_deny } else { &mut s.files.deny };
             put(slot, g.globs(), g)
         },
@@ -217,7 +217,7 @@ pub(super) const KEYS: &[Key] = &[
     Key {
         name: "branch.keep_turns",
         env: "NISSE_BRANCH_KEEP_TURNS",
-        // a repository would throw away what the person paid for
+        // a repository would throw away what the user paid for
         project: false,
         set: |s, g| put(&mut s.branch.keep_turns, KeepTurns::read(g), g),
         show: |s| value_and_source(&s.branch.keep_turns, ToString::to_string),

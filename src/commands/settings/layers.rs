@@ -42,7 +42,7 @@ struct Reading {
     mistyped_matter: bool,
 }
 
-/// The person's own file.
+/// The user's own file.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Own {
     /// Is read, if it is there, and must be where it was named.
@@ -54,7 +54,7 @@ enum Own {
 /// What the command line sets; the last layer.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Flags {
-    /// `--config`: replaces the person's own file.
+    /// `--config`: replaces the user's own file.
     pub config: Option<PathBuf>,
     /// `--state-dir`.
     pub state_dir: Option<PathBuf>,
@@ -91,7 +91,7 @@ impl Settings {
         Self::layered(environment, flags, None, Reading { own: Own::There, mistyped_matter: false })
     }
 
-    /// The same for whoever writes the person's own file: without it, whether it is there or not.
+    /// The same for whoever writes the user's own file: without it, whether it is there or not.
     ///
     /// # Errors
     /// As for [`Self::load`].
@@ -185,7 +185,7 @@ impl Settings {
         }
     }
 
-    /// Finds the person's file and the state directory, which no file can name.
+    /// Finds the user's file and the state directory, which no file can name.
     fn locate(&mut self, environment: &Environment, flags: &Flags, problems: &mut Vec<Problem>) -> Result<(), Error> {
         let mut variable = |name: &'static str| {
             let value = environment.get(name)?;

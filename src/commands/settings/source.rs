@@ -10,7 +10,7 @@ use std::{
 pub enum Source {
     /// Built in.
     Default,
-    /// The person's own file.
+    /// The user's own file.
     File {
         /// The file.
         path: PathBuf,

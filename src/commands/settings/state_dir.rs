@@ -1,4 +1,4 @@
-//! The state directory: the log, the worktrees, the locks. Nobody else may write there, and what we make there only
+//! The state directory: the log, the worktrees, the locks. No one else may write there, and what we make there only
 //! its owner reads.
 
 use std::{

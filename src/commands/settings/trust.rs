@@ -1,4 +1,4 @@
-//! A repository's settings file that the person has read and trusts, remembered by its place and its content.
+//! A repository's settings file that the user has read and trusts, remembered by its place and its content.
 //!
 //! A mark is a file of the state directory whose name is the hash of both: once the file changes, and for the same file
 //! elsewhere, there is none.
@@ -46,13 +46,13 @@ impl ProjectFile {
         state_dir.join(MARKS).join(&self.hash)
     }
 
-    /// Whether the person trusts it as it is.
+    /// Whether the user trusts it as it is.
     #[must_use]
     pub fn is_trusted(&self, state_dir: &Path) -> bool {
         self.mark(state_dir).symlink_metadata().is_ok_and(|mark| mark.is_file())
     }
 
-    /// Remembers that the person trusts it as it is; the state directory is there.
+    /// Remembers that the user trusts it as it is; the state directory is there.
     ///
     /// # Errors
     /// The mark cannot be written.

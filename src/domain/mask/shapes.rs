@@ -1,11 +1,11 @@
-//! Tokens that are told by their shape.
+//! Tokens that are recognised by their shape.
 
 use std::ops::Range;
 
-/// Characters by which it is judged whether a token begins, so that no text takes long.
+/// How many characters decide whether a token begins, so that no text takes long.
 const PROBED: usize = 2048;
 
-/// A token that is told by how it begins.
+/// A token that is recognised by its prefix.
 struct Shape {
     prefix: &'static str,
     /// Characters that must follow at least; `_`, `-` and alphanumeric ones count.

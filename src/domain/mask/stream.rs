@@ -1,10 +1,10 @@
-//! A text that comes in pieces: each is masked when it can no longer be the beginning of a secret.
+//! Masks a stream: each part is released once it cannot belong to an unfinished secret.
 
 use secrecy::ExposeSecret;
 
 use super::Mask;
 
-/// Masks a text that comes in pieces.
+/// Masks a stream.
 #[derive(Debug)]
 pub struct Stream<'m> {
     mask: &'m Mask,
@@ -20,7 +20,7 @@ impl<'m> Stream<'m> {
         Self { mask, seen: String::new(), given: String::new() }
     }
 
-    /// Takes a piece, and gives what can be shown by now.
+    /// Takes a piece, and returns what can be shown now.
     pub fn push(&mut self, piece: &str) -> String {
         self.seen.push_str(piece);
         let end = self.settled();
@@ -34,7 +34,7 @@ impl<'m> Stream<'m> {
         more
     }
 
-    /// Gives what is left at the end.
+    /// Returns the rest at the end.
     pub fn rest(&mut self) -> String {
         let more = self.give(self.seen.len());
         (self.seen, self.given) = (String::new(), String::new());
@@ -48,8 +48,8 @@ impl<'m> Stream<'m> {
         more
     }
 
-    /// Up to where nothing can be a part of a secret that is still coming: not the last word, nor what begins like one
-    /// that is known, nor the first line of a key.
+    /// The end of the part that cannot belong to an unfinished secret: before the last word, a prefix of a known secret, or
+    /// the first line of a key.
     fn settled(&self) -> usize {
         let seen = self.seen.as_str();
         let mut end =
