@@ -1,4 +1,4 @@
-//! Opening a task's worktree again, as the log says it must be; made again where it is gone.
+//! Reopens a task's worktree in the state that the log says, or makes it again if it is gone.
 
 use super::{
     Error,
@@ -15,8 +15,8 @@ use crate::{
     repo::{Checkout, Worktree, WorktreeSpec},
 };
 
-/// Opens the worktree, making it again if it is gone, and looks whether the branch is where the log says, or one commit
-/// of ours beyond it. False: a gate was recorded, or the user asked to stop.
+/// Opens the worktree, or makes it again if it is gone, and checks that the branch is where the log says, or one commit of
+/// ours ahead. False: a gate was recorded, or the user asked to stop.
 pub(super) async fn reopen(
     journal: &mut Journal,
     place: &mut Workplace<'_>,
@@ -44,7 +44,7 @@ pub(super) async fn reopen(
     record::repairs(journal, &opened)?;
     let task = journal.task();
     let tip = opened.tip()?;
-    // a checkpoint that the log does not name yet carries the open call in its trailers
+    // a checkpoint that the log does not name yet has the open call in its trailers
     let ahead = tip.as_ref().map(|tip| opened.commit_is_ours(tip, task.id)).transpose()?.flatten();
     let kept = ahead.is_some() && ahead == kept_call(task);
     let beyond = kept
@@ -61,7 +61,7 @@ pub(super) async fn reopen(
             | IntentKind::UserCommit(_)
             | IntentKind::PutBack { .. } => false,
         });
-    // a check is run again from what the log says, and what a person keeps is the files
+    // a check runs again from the commit in the log, and the user's decision to keep is about the files
     let taken_in = task.answer() == Some(Answer::Keep)
         || task.pending_intents().any(|intent| matches!(intent.kind, IntentKind::Check { .. }));
     if !beyond && taken_in {
@@ -101,7 +101,7 @@ pub(super) async fn open_or_recreate(
             crash::point("recreate.ready");
             Ok(Some(again))
         }
-        // looked at it is; what comes next is the cap's end
+        // recovery is done; next comes the end by the cap
         SetUp::OutOfTime => {
             record::recovered(journal, "the setup used up the time cap")?;
             Ok(None)
@@ -114,7 +114,7 @@ pub(super) async fn open_or_recreate(
     }
 }
 
-/// The checkout of a task that works in place; none, and a gate, if it is not on the task's branch, or not the task's.
+/// The checkout of a task in place; none, and a gate, if it is not on the task's branch or no longer the task's.
 pub(super) fn in_place(
     journal: &mut Journal,
     checkout: &Checkout,
@@ -140,7 +140,7 @@ pub(super) fn in_place(
     Ok(opened)
 }
 
-/// What stands for a call in the trailers of a checkpoint that is a user's decision.
+/// The call id in the trailers of a checkpoint that the user decided.
 pub(super) fn kept_call(task: &Task) -> Option<CallId> {
     let decision = task.decision.filter(|decision| decision.answer == Answer::Keep)?;
     Some(CallId(format!("p{:08}", decision.seq)))
