@@ -14,6 +14,10 @@
 //!     └────────── committed before any effect ───┘
 //! ```
 //!
+//! A run has two surroundings: the [outside](agent::outside::Outside) (model, mask, whoever watches and may stop it), and
+//! the task's own [workplace](agent::workplace::Workplace). What a task does to the world is one file an effect, with its
+//! do and its recover, in [`agent::intents`]. A process can work on many tasks, each on a [worker](commands::worker).
+//!
 //! # The floors
 //!
 //! A file names only its own floor and the floors below it; `tests/architecture.rs` holds that.
@@ -43,6 +47,7 @@
 //! | event | a variant of [`domain::event::EventKind`], arms in `domain/fold`, `domain/legal`, `cli/render`: exhaustive matches |
 //! | durable effect | a variant of [`domain::intent::IntentKind`], a file in `agent/intents` with its do and its recover, a line in its table |
 //! | subcommand | `cli/args`, a file in `commands/`, a test file of the same name |
+//! | member of the first event | its part in `domain/started`, and as below |
 //! | member of an event | a step in `log/upcast` that gives older logs the value that it meant, then record `tests/logs` |
 //! | table or index | a step in `log/schema`, and `log/schema.sql` |
 //! | setting | `commands/settings`, and `cli/args` if it is a flag too; then make man pages and completions again |

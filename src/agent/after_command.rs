@@ -53,7 +53,7 @@ pub(super) fn name_what_is_kept(journal: &mut Journal, place: &Workplace<'_>) ->
     let task = journal.task();
     // resuming a paused task checks again
     let (Some(head), None) = (&task.head, &task.paused) else { return Ok(()) };
-    let mut changes = place.branch(task, head)?.kept_commits()?;
+    let mut changes = place.branch(task, head)?.pinned_commits()?;
     changes.retain(|kept| !task.changes.iter().any(|told| told.kept() == kept.kept()));
     if !changes.is_empty() {
         journal.push(EventKind::RepositoryChanged { changes })?;
@@ -73,7 +73,7 @@ pub(super) fn taken_back(
 ) -> Result<Option<String>, Error> {
     let kept = match task.started.workplace.isolation {
         Isolation::Worktree if !unseen => None,
-        Isolation::InPlace | Isolation::Worktree => worktree.keep_as(what, at, at_ms)?,
+        Isolation::InPlace | Isolation::Worktree => worktree.save_files(what, at, at_ms)?,
     };
     let torn = record::torn(&worktree.restore(at)?);
     let kept = kept.map(|kept| format!("nisse undid that; a copy is kept at {kept}"));

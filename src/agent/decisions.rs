@@ -94,7 +94,7 @@ pub(super) fn give_call_up(journal: &mut Journal, place: &Workplace<'_>, intent:
         let at = place.branch(task, &head)?.beyond(&head)?.unwrap_or(head);
         // on another branch there is nothing of it
         if let Some(here) = Worktree::open_in_place(place.checkout, &spec(task, &at))?
-            && let Some(kept) = here.keep_found(&at, seq, at_ms)?
+            && let Some(kept) = here.save_state(&at, seq, at_ms)?
         {
             crash::point("drop.kept");
             let torn = record::torn(&here.restore(&at)?).map_or_else(String::new, |torn| format!("; {torn}"));
@@ -146,7 +146,7 @@ pub fn beyond(task: &Task, checkout: &Checkout, at_ms: u64) -> Result<Option<(Co
     let spec = spec(task, &head);
     let tip = TaskBranch::new(checkout, &spec)?.tip()?.unwrap_or_else(|| head.clone());
     let found = match existing_worktree(task, checkout)? {
-        Some(worktree) => worktree.hold(&tip, at_ms)?.unwrap_or(tip),
+        Some(worktree) => worktree.snapshot_files(&tip, at_ms)?.unwrap_or(tip),
         None => tip,
     };
     Ok((found != head).then_some((head, found)))
@@ -181,7 +181,7 @@ async fn take_back(
         },
     };
     let (worktree, kept) = if let Some(worktree) = worktree {
-        let kept = worktree.keep_found(&head, seq, at_ms)?;
+        let kept = worktree.save_state(&head, seq, at_ms)?;
         crash::point("roll_back.kept");
         branch.put_back(&head, &kept_at)?;
         crash::point("roll_back.branch");

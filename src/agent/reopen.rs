@@ -9,7 +9,13 @@ use super::{
 };
 use crate::{
     domain::{
-        checkout::Isolation, event::EventKind, gate::Answer, id::CallId, intent::IntentKind, outcome::Pause, task::Task,
+        checkout::Isolation,
+        event::EventKind,
+        gate::Answer,
+        id::CallId,
+        intent::{IntentKind, Runs},
+        outcome::Pause,
+        task::Task,
     },
     log::{Journal, crash},
     repo::{Checkout, Worktree, WorktreeSpec},
@@ -48,22 +54,13 @@ pub(super) async fn reopen(
     let ahead = tip.as_ref().map(|tip| opened.commit_is_ours(tip, task.id)).transpose()?.flatten();
     let kept = ahead.is_some() && ahead == kept_call(task);
     let beyond = kept
-        || task.pending_intents().any(|intent| match &intent.kind {
-            IntentKind::Squash { to, .. } => tip.as_ref() == Some(to),
-            IntentKind::FileEdit { call, .. } | IntentKind::Command { call, .. } | IntentKind::Check { call } => {
-                ahead.as_ref() == Some(call)
-            }
-            IntentKind::Task
-            | IntentKind::Discard { .. }
-            | IntentKind::CleanUp
-            | IntentKind::CheckoutSwitch { .. }
-            | IntentKind::Apply { .. }
-            | IntentKind::UserCommit(_)
-            | IntentKind::PutBack { .. } => false,
+        || task.pending_intents().any(|intent| {
+            let is_squashed = matches!(&intent.kind, IntentKind::Squash { to, .. } if tip.as_ref() == Some(to));
+            is_squashed || ahead.is_some() && intent.kind.call() == ahead.as_ref()
         });
     // a check runs again from the commit in the log, and the user's decision to keep is about the files
-    let taken_in = task.answer() == Some(Answer::Keep)
-        || task.pending_intents().any(|intent| matches!(intent.kind, IntentKind::Check { .. }));
+    let taken_in =
+        task.answer() == Some(Answer::Keep) || task.pending_intents().any(|intent| intent.kind.runs() == Runs::Checks);
     if !beyond && taken_in {
         opened.take_in(&head)?;
         record::repairs(journal, &opened)?;

@@ -57,7 +57,7 @@ pub(super) async fn set_up(
         notices.extend(clear_up(journal.task(), journal.clock().civil_ms(), worktree, at)?);
         crash::point("prepare.setup");
     }
-    worktree.set_aside(fresh)?;
+    worktree.note_ignored(fresh)?;
     Ok(SetUp::Ready(notices))
 }
 

@@ -84,7 +84,7 @@ pub fn apply(opened: &Opened, id: TaskId, wish: Wish) -> Result<Applied, Error> 
     let plainly = |error| plain(id, error);
     // if it is already applied, neither the lock nor the log is needed
     if let (Wish::Apply(manner), Some(head)) = (wish, &task.head)
-        && (task.apply_state() != ApplyState::NotApplied || checkout.holds(head)?)
+        && (task.apply_state() != ApplyState::NotApplied || checkout.head_contains(head)?)
         && let Some(there) =
             agent::intents::apply::already(&task, &checkout, manner, opened.clock().civil_ms()).map_err(plainly)?
     {

@@ -159,6 +159,7 @@ pub fn find_leftovers(log: &Log, checkout: &Checkout, keep: KeepTurns, now_ms: u
 
 /// Removes the dead ones, and says which were removed. Pending discards and clean-ups are run by resuming: see
 /// [`owing`].
+#[must_use]
 pub fn fix(log: &Log, checkout: &Checkout, found: Vec<Leftover>) -> Vec<Leftover> {
     let remove = |mut one: Leftover| {
         let done = match &one.remove {
@@ -427,7 +428,7 @@ fn judge_ref(
     let handed_back = matches!(task.ended, Some((End::Handback, _)));
     // what only nisse's own refs hold is not safe for long
     let except: &[&str] = if handed_back { &[&own, "refs/nisse/"] } else { &[&own] };
-    match checkout.held_by(&found.commit, except)? {
+    match checkout.ref_containing(&found.commit, except)? {
         Some(holder) => {
             let why = format!("{} holds its commits", holder.trim_start_matches("refs/heads/"));
             leftover(State::Dead, why, Removal::Branch(spec(task, &found.commit)))

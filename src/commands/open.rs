@@ -28,6 +28,7 @@ pub struct Opened {
     checkout: Option<Checkout>,
     clock: Clock,
     git: EndableGit,
+    log: Mutex<Option<Log>>,
     next_id: Mutex<Option<u64>>,
 }
 
@@ -58,6 +59,7 @@ impl Opened {
         let git = EndableGit::default();
         Self {
             next_id: Mutex::new(settings.pins.first_id),
+            log: Mutex::new(None),
             clock: settings.pins.clock(),
             settings,
             environment,
@@ -137,10 +139,16 @@ impl Opened {
         self.clock
     }
 
-    /// The log, for writing; state directory and database are made if they are missing.
+    /// A handle on the log, for writing; state directory and database are made if they are missing.
     pub fn log(&self) -> Result<Log, Error> {
+        let mut shared = self.log.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(log) = &*shared {
+            return Ok(log.clone());
+        }
         state_dir::prepare(self.state_dir()).map_err(settings::Error::from)?;
-        Log::open(self.state_dir(), Access::Write)?.ok_or_else(|| Error::NoLog { path: self.state_dir().to_owned() })
+        let log = Log::open(self.state_dir(), Access::Write)?
+            .ok_or_else(|| Error::NoLog { path: self.state_dir().to_owned() })?;
+        Ok(shared.insert(log).clone())
     }
 
     /// Where it was asked for, a checkout or not.

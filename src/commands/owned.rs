@@ -16,7 +16,7 @@ use crate::{
 /// locked is free again, which the log says.
 pub(super) fn owned(checkout: Checkout, journal: &mut Journal) -> Result<Checkout, Error> {
     let task = journal.task();
-    let checkout = checkout.holding(task.id, journal.locks());
+    let checkout = checkout.with_task_locks(task.id, journal.locks());
     let locks = checkout.remove_own_locks(&names(task.id, &task.started))?;
     if !locks.is_empty() {
         journal.push(EventKind::LocksRemoved { locks })?;

@@ -11,7 +11,7 @@ use crate::{
         turn,
         workplace::Workplace,
     },
-    domain::{checkout::Isolation, intent::IntentKind, mask::Mask, task::Task},
+    domain::{checkout::Isolation, mask::Mask, task::Task},
     log::{Journal, Subscriber},
     ports::llm::Llm,
     repo::Checkout,
@@ -31,18 +31,7 @@ pub struct Watch {
 
 /// Whether going on with a task changes the checkout itself.
 fn works_in_checkout(task: &Task) -> bool {
-    let brings = |kind: &IntentKind| match kind {
-        IntentKind::Apply { .. } | IntentKind::UserCommit(_) | IntentKind::PutBack { .. } => true,
-        IntentKind::Task
-        | IntentKind::FileEdit { .. }
-        | IntentKind::Command { .. }
-        | IntentKind::Check { .. }
-        | IntentKind::Squash { .. }
-        | IntentKind::Discard { .. }
-        | IntentKind::CleanUp
-        | IntentKind::CheckoutSwitch { .. } => false,
-    };
-    task.started.workplace.isolation == Isolation::InPlace || task.pending_intents().any(|intent| brings(&intent.kind))
+    task.started.workplace.isolation == Isolation::InPlace || task.pending_intents().any(|intent| intent.kind.applies())
 }
 
 /// Runs the task until it ends or pauses, and returns the result. Ending a task needs no model.
@@ -57,7 +46,7 @@ pub async fn run(
     if works_in_checkout(journal.task()) {
         journal.hold_checkout(checkout.git_dir())?;
     }
-    checkout.leave_mark().map_err(|error| Error::Cut {
+    checkout.write_repository_id().map_err(|error| Error::Cut {
         task: journal.task().id,
         source: Box::new(error.into()),
         offered: None,

@@ -52,34 +52,25 @@ impl Task {
         let current = self.intents.get(since.map_or(0, |at| at + 1)..).unwrap_or_default();
         let mut state = ApplyState::NotApplied;
         for intent in current {
-            match (&intent.kind, intent.status) {
-                (IntentKind::Apply { .. } | IntentKind::UserCommit(_), Status::Pending) => {
-                    return ApplyState::Applying(intent.id);
-                }
-                (IntentKind::Apply { plan, manner: Manner::Files, advance, .. }, Status::Settled) => {
-                    state = ApplyState::Applied { plan: plan.clone(), advanced: advance.is_some() };
-                }
-                (IntentKind::Apply { plan, of, manner, .. }, Status::Settled) => {
-                    state = ApplyState::Uncommitted { plan: plan.clone(), of: of.clone(), manner: *manner };
-                }
-                (IntentKind::UserCommit(UserCommit { of, manner, .. }), Status::Settled) => {
-                    state = ApplyState::Committed { of: of.clone(), manner: *manner };
-                }
-                (IntentKind::Apply { .. } | IntentKind::UserCommit(_), Status::Abandoned)
-                | (
-                    IntentKind::Task
-                    | IntentKind::FileEdit { .. }
-                    | IntentKind::Command { .. }
-                    | IntentKind::Check { .. }
-                    | IntentKind::Squash { .. }
-                    | IntentKind::Discard { .. }
-                    | IntentKind::CleanUp
-                    | IntentKind::CheckoutSwitch { .. }
-                    | IntentKind::PutBack { .. },
-                    Status::Pending | Status::Settled | Status::Abandoned,
-                ) => {}
+            match intent.status {
+                Status::Pending if intent.kind.applies() => return ApplyState::Applying(intent.id),
+                Status::Settled => state = after(&intent.kind).unwrap_or(state),
+                Status::Pending | Status::Abandoned => {}
             }
         }
         state
     }
+}
+
+/// What the state is after a step that was done; none for what does not change it.
+fn after(kind: &IntentKind) -> Option<ApplyState> {
+    if let IntentKind::UserCommit(UserCommit { of, manner, .. }) = kind {
+        return Some(ApplyState::Committed { of: of.clone(), manner: *manner });
+    }
+    let IntentKind::Apply { plan, of, manner, advance, .. } = kind else { return None };
+    let (plan, of, manner) = (plan.clone(), of.clone(), *manner);
+    Some(match manner {
+        Manner::Files => ApplyState::Applied { plan, advanced: advance.is_some() },
+        Manner::Each | Manner::Squash | Manner::Merge => ApplyState::Uncommitted { plan, of, manner },
+    })
 }

@@ -182,6 +182,40 @@ impl IntentKind {
         }
     }
 
+    /// Whether it changes the user's checkout for `nisse apply`.
+    #[must_use]
+    pub fn applies(&self) -> bool {
+        match self {
+            Self::Apply { .. } | Self::UserCommit(_) | Self::PutBack { .. } => true,
+            Self::Task
+            | Self::FileEdit { .. }
+            | Self::Command { .. }
+            | Self::Check { .. }
+            | Self::Squash { .. }
+            | Self::Discard { .. }
+            | Self::CleanUp
+            | Self::CheckoutSwitch { .. } => false,
+        }
+    }
+
+    /// The command lines that it runs.
+    #[must_use]
+    pub fn runs(&self) -> Runs<'_> {
+        match self {
+            Self::Command { command, .. } => Runs::Command(command),
+            Self::Check { .. } => Runs::Checks,
+            Self::Task
+            | Self::FileEdit { .. }
+            | Self::Squash { .. }
+            | Self::Discard { .. }
+            | Self::CleanUp
+            | Self::CheckoutSwitch { .. }
+            | Self::Apply { .. }
+            | Self::UserCommit(_)
+            | Self::PutBack { .. } => Runs::Nothing,
+        }
+    }
+
     /// Whether it may stay pending, or be opened, after the task's completion.
     #[must_use]
     pub fn outlives_completion(&self) -> bool {
@@ -197,6 +231,17 @@ impl IntentKind {
             | Self::CheckoutSwitch { .. } => false,
         }
     }
+}
+
+/// The command lines that an intent runs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Runs<'a> {
+    /// The model's.
+    Command(&'a str),
+    /// The checks of the task.
+    Checks,
+    /// None.
+    Nothing,
 }
 
 /// The state of an intent.

@@ -145,21 +145,12 @@ fn after_outcome(task: &Task, outcome: Outcome) -> Step {
 
 /// Once a discard has begun, how the task ends is decided.
 fn after_discard(task: &Task) -> Option<Step> {
-    task.intents.iter().find_map(|intent| match &intent.kind {
-        IntentKind::Discard { end, cause, .. } => Some(match intent.status {
+    task.intents.iter().find_map(|intent| {
+        let IntentKind::Discard { end, cause, .. } = &intent.kind else { return None };
+        Some(match intent.status {
             Status::Pending if task.uninspected => Step::Recover(Recovery::Intent(intent.id)),
             Status::Pending | Status::Settled | Status::Abandoned => ended(end.clone(), cause),
-        }),
-        IntentKind::Task
-        | IntentKind::FileEdit { .. }
-        | IntentKind::Command { .. }
-        | IntentKind::Check { .. }
-        | IntentKind::Squash { .. }
-        | IntentKind::CleanUp
-        | IntentKind::CheckoutSwitch { .. }
-        | IntentKind::Apply { .. }
-        | IntentKind::UserCommit(_)
-        | IntentKind::PutBack { .. } => None,
+        })
     })
 }
 

@@ -7,7 +7,7 @@ use rusqlite::{TransactionBehavior, params};
 use super::{
     EVENTS, Error, Log, SCHEMA, codec,
     heartbeat::{self, Heartbeat, Used},
-    lock::{CheckoutLock, Lock},
+    lock::Lock,
     read::int,
 };
 use crate::{
@@ -25,7 +25,7 @@ pub type Subscriber = Box<dyn FnMut(&Event, &Task) + Send>;
 
 impl Log {
     /// Writes events in one transaction; they are durable when this returns.
-    pub fn append(&mut self, events: &[Event]) -> Result<(), Error> {
+    pub fn append(&self, events: &[Event]) -> Result<(), Error> {
         let path = self.state_dir.join("nisse.db");
         let database = |source| Error::Database { what: "writing events", path: path.clone(), source };
         let encoded: Vec<_> = events
@@ -33,8 +33,8 @@ impl Log {
             .map(|event| codec::encode(&event.kind).map(|encoded| (event, encoded)))
             .collect::<Result<_, _>>()
             .map_err(|error| database(rusqlite::Error::ToSqlConversionFailure(error.into())))?;
-        let transaction =
-            self.connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(database)?;
+        let mut connection = self.connection();
+        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(database)?;
         let found: u32 = transaction.query_row("PRAGMA user_version", [], |row| row.get(0)).map_err(database)?;
         if found != SCHEMA {
             return Err(Error::Newer { path: path.clone(), found });
@@ -95,7 +95,7 @@ impl Journal {
     /// until it ends.
     #[must_use]
     pub fn locks(&self) -> Vec<Weak<File>> {
-        let checkout = self.log.checkout.as_ref().map(CheckoutLock::file);
+        let checkout = self.log.checkout.as_ref().map(|held| held.file());
         std::iter::once(self.lock.file()).chain(checkout).collect()
     }
 
@@ -106,7 +106,7 @@ impl Journal {
 
     /// Begins a task: its first event is durable when this returns.
     pub fn begin(
-        mut log: Log,
+        log: Log,
         clock: Clock,
         id: TaskId,
         started: TaskStarted,

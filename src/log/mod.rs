@@ -21,7 +21,10 @@ mod read;
 mod schema;
 mod upcast;
 
-use std::path::{Path, PathBuf};
+use std::{
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
 
 pub use codec::{decode, encode};
 pub use journal::{Journal, Subscriber};
@@ -34,15 +37,16 @@ pub const EVENTS: u32 = 3;
 /// The version of the database's tables; older ones are [migrated](schema) when the log is opened for writing.
 pub const SCHEMA: u32 = 2;
 
-/// An open log.
-#[derive(Debug)]
+/// An open log: a handle, of which each task that a process works on has its own.
+#[derive(Clone, Debug)]
 pub struct Log {
-    connection: rusqlite::Connection,
+    connection: Arc<Mutex<rusqlite::Connection>>,
     state_dir: PathBuf,
     notice: Option<String>,
-    checkout: Option<lock::CheckoutLock>,
+    /// This task's hold on its checkout.
+    checkout: Option<Arc<lock::CheckoutLock>>,
     /// Goes after the connection to what is in it.
-    _copy: Option<tempfile::TempDir>,
+    _copy: Option<Arc<tempfile::TempDir>>,
 }
 
 /// Why the log could not do what was asked.
@@ -144,12 +148,17 @@ pub enum Error {
 }
 
 impl Log {
+    fn connection(&self) -> MutexGuard<'_, rusqlite::Connection> {
+        // a transaction that a panic cut off was rolled back
+        self.connection.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Holds the checkout with this git directory for a task until the log is closed: of those that bring work into it, or
     /// work in it, only one does. Held already, nothing changes.
     pub fn hold_checkout(&mut self, git_dir: &Path, task: TaskId) -> Result<(), Error> {
         let held = self.checkout.as_ref().map_or(Ok(false), |held| held.is_of(&self.state_dir, git_dir))?;
         if !held {
-            self.checkout = Some(lock::CheckoutLock::take(&self.state_dir, git_dir, task)?);
+            self.checkout = Some(Arc::new(lock::CheckoutLock::take(&self.state_dir, git_dir, task)?));
         }
         Ok(())
     }

@@ -5,6 +5,7 @@ use std::{
     io::ErrorKind,
     os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _},
     path::Path,
+    sync::{Arc, Mutex},
     time::Duration,
 };
 
@@ -87,6 +88,7 @@ impl Log {
         if found == 0 {
             return Ok(None);
         }
+        let (connection, copy) = (Arc::new(Mutex::new(connection)), copy.map(Arc::new));
         Ok(Some(Self { connection, state_dir: state_dir.to_owned(), notice, checkout: None, _copy: copy }))
     }
 
@@ -219,7 +221,7 @@ mod tests {
     fn what_is_committed_is_on_the_disk_and_the_library_is_safe() {
         let dir = tempfile::tempdir().unwrap();
         let log = Log::open(dir.path(), Access::Write).unwrap().unwrap();
-        let synchronous: u32 = log.connection.query_row("PRAGMA synchronous", [], |row| row.get(0)).unwrap();
+        let synchronous: u32 = log.connection().query_row("PRAGMA synchronous", [], |row| row.get(0)).unwrap();
         assert!(synchronous >= 2, "FULL is 2, EXTRA is 3: {synchronous}");
         assert!([3_051_002, 3_050_004].into_iter().all(is_unsafe));
         assert!(!is_unsafe(3_051_003) && !is_unsafe(rusqlite::version_number()));

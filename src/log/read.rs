@@ -1,6 +1,6 @@
 //! Reading the log: one task's events, or the list of tasks.
 
-use rusqlite::{OptionalExtension as _, params};
+use rusqlite::{Connection, OptionalExtension as _, params};
 
 use super::{
     Error, Log, codec,
@@ -60,15 +60,13 @@ impl Log {
     /// A task's events after number `after` (0 for all), oldest first.
     pub fn events(&self, task: TaskId, after: u64) -> Result<Vec<Event>, Error> {
         let database = |source| self.database("reading events", source);
-        let mut statement = self
-            .connection
-            // below 1 stands what no nisse has written: it is told, not passed over
-            .prepare_cached(&format!("{EVENT} WHERE task = ?1 AND (seq > ?2 OR seq < 1) ORDER BY seq"))
-            .map_err(database)?;
-        let rows: Vec<Row> = statement
-            .query_map(params![task.to_string(), int(after)], Row::read)
-            .and_then(Iterator::collect)
-            .map_err(database)?;
+        // below 1 stands what no nisse has written: it is told, not passed over
+        let wanted = format!("{EVENT} WHERE task = ?1 AND (seq > ?2 OR seq < 1) ORDER BY seq");
+        let read = |connection: &Connection| -> rusqlite::Result<Vec<Row>> {
+            let mut statement = connection.prepare_cached(&wanted)?;
+            statement.query_map(params![task.to_string(), int(after)], Row::read)?.collect()
+        };
+        let rows = read(&self.connection()).map_err(database)?;
         rows.into_iter().map(|row| self.event(task, row)).collect()
     }
 
@@ -103,13 +101,11 @@ impl Log {
 
     /// All tasks, newest first. That one of them is corrupt is no concern of the others.
     pub fn tasks(&self) -> Result<Vec<TaskId>, Error> {
-        let database = |source| self.database("listing tasks", source);
-        let mut statement = self
-            .connection
-            .prepare_cached("SELECT task FROM event WHERE seq = 1 ORDER BY at_ms DESC, task DESC")
-            .map_err(database)?;
-        let names: Vec<String> =
-            statement.query_map([], |row| row.get(0)).and_then(Iterator::collect).map_err(database)?;
+        let read = |connection: &Connection| -> rusqlite::Result<Vec<String>> {
+            let listing = "SELECT task FROM event WHERE seq = 1 ORDER BY at_ms DESC, task DESC";
+            connection.prepare_cached(listing)?.query_map([], |row| row.get(0))?.collect()
+        };
+        let names = read(&self.connection()).map_err(|source| self.database("listing tasks", source))?;
         let foreign = |name: &str| self.database("listing tasks", not_an_id(name));
         names.iter().map(|name| name.parse().map_err(|_| foreign(name))).collect()
     }
@@ -124,7 +120,7 @@ impl Log {
     /// What a task began with.
     pub fn started(&self, task: TaskId) -> Result<Arc<TaskStarted>, Error> {
         let row = self
-            .connection
+            .connection()
             .prepare_cached(&format!("{EVENT} WHERE task = ?1 AND seq = 1"))
             .and_then(|mut statement| statement.query_row([task.to_string()], Row::read).optional())
             .map_err(|source| self.database("reading events", source))?
@@ -146,7 +142,7 @@ impl Log {
 
     fn blob(&self, hash: &Hash) -> Result<String, String> {
         let row: Option<(i64, Vec<u8>)> = self
-            .connection
+            .connection()
             .prepare_cached("SELECT raw_len, zstd FROM blob WHERE hash = ?1")
             .and_then(|mut statement| statement.query_row([&hash.0], |row| Ok((row.get(0)?, row.get(1)?))).optional())
             .map_err(|error| error.to_string())?;

@@ -13,8 +13,9 @@ use super::{
     disk::{self, Content, Found, SUBMODULE},
     git::LONG,
     io_error,
-    planned::{Contents, Parts},
-    staging::{Staging, paths, scratch, shown},
+    paths::{path_text, paths},
+    plan_commit::{Contents, Parts},
+    staging::{Staging, scratch},
     three_way::{Change, Entry, Merged},
 };
 use crate::domain::id::{CommitId, TaskId};
@@ -117,7 +118,7 @@ impl Checkout {
             }
         }
         let touched: BTreeSet<PathBuf> = steps.iter().flatten().map(|change| change.path.clone()).collect();
-        let found = self.look_at(&touched)?;
+        let found = self.files_at(&touched)?;
         let base = self.base()?;
         let before = self
             .snapshot(&SnapshotRequest {
@@ -166,11 +167,11 @@ impl Checkout {
         let going = now.keys().filter(|path| is_file(now.get(*path)) && !is_file(after.get(*path)));
         let rights = going.filter_map(|path| Some((path.clone(), disk::rights(self.root(), path)?))).collect();
         let parts = Parts { before: &now, after: &after, rights: &rights };
-        let commit = self.write_plan(request.task, request.at_ms, &parts, &before)?;
-        if self.look_at(&touched)? != view.found {
+        let commit = self.commit_plan(request.task, request.at_ms, &parts, &before)?;
+        if self.files_at(&touched)? != view.found {
             return Err(Error::Unsteady { checkout: self.root().to_owned() });
         }
-        let files = files.keys().map(|path| shown(path)).collect();
+        let files = files.keys().map(|path| path_text(path)).collect();
         Ok(Planning { plan: Some(Plan { commit, before, files, whole }), notices })
     }
 
@@ -180,7 +181,7 @@ impl Checkout {
         let mut notices = Vec::new();
         let mut settled = Vec::new();
         for (path, entry) in &*files {
-            let name = shown(path);
+            let name = path_text(path);
             let directory = view.found.get(path) == Some(&Found::Directory);
             let submodule = |entry: Option<&Entry>| entry.is_some_and(|entry| entry.mode == SUBMODULE);
             match entry {
@@ -213,7 +214,7 @@ impl Checkout {
 
     /// Paths with changes of the person's, staged or not.
     pub fn own_paths(&self) -> Result<Vec<String>, Error> {
-        Ok(self.own_changes()?.iter().map(|path| shown(path)).collect())
+        Ok(self.own_changes()?.iter().map(|path| path_text(path)).collect())
     }
 
     pub(super) fn own_changes(&self) -> Result<BTreeSet<PathBuf>, Error> {
@@ -241,7 +242,7 @@ impl Checkout {
 
     /// The paths that differ from HEAD, files that are not tracked included.
     pub fn unfinished_paths(&self) -> Result<BTreeSet<String>, Error> {
-        Ok(self.own_changes()?.iter().chain(&self.untracked()?).map(|path| shown(path)).collect())
+        Ok(self.own_changes()?.iter().chain(&self.untracked()?).map(|path| path_text(path)).collect())
     }
 
     /// Files that git neither tracks nor ignores.
@@ -249,8 +250,8 @@ impl Checkout {
         Ok(Staging { git: self.git(), root: self.root(), index: None }.changes()?.untracked)
     }
 
-    fn look_at(&self, touched: &BTreeSet<PathBuf>) -> Result<BTreeMap<PathBuf, Found>, Error> {
-        touched.iter().map(|path| Ok((path.clone(), disk::look(self.root(), path)?))).collect()
+    fn files_at(&self, touched: &BTreeSet<PathBuf>) -> Result<BTreeMap<PathBuf, Found>, Error> {
+        touched.iter().map(|path| Ok((path.clone(), disk::read(self.root(), path)?))).collect()
     }
 
     /// What is on the disk and not in the snapshot: ignored and large files, directories, links, repositories, and what
@@ -322,7 +323,7 @@ impl Checkout {
                 Some(Entry { mode, blob }) if mode == SUBMODULE => {
                     Some(Content { mode: mode.clone(), bytes: blob.clone().into_bytes() })
                 }
-                Some(_) => disk::look(&out, path)?.content(),
+                Some(_) => disk::read(&out, path)?.content(),
                 None => None,
             };
             Ok((path.clone(), content))
@@ -335,6 +336,6 @@ impl Checkout {
 fn refusal(mut conflicts: Vec<(PathBuf, &'static str)>) -> Error {
     conflicts.sort();
     conflicts.dedup_by(|a, b| a.0 == b.0);
-    let named = conflicts.into_iter().map(|(path, why)| Conflict { path: shown(&path), why });
+    let named = conflicts.into_iter().map(|(path, why)| Conflict { path: path_text(&path), why });
     Error::Conflicts { conflicts: named.collect() }
 }

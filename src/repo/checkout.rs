@@ -16,12 +16,12 @@ use super::{
     configuration::{Configuration, Formats, PersonalFile},
     git::Git,
     io_error,
-    locks::in_the_way,
-    mark::Past,
+    lock_files::in_the_way,
     never_staged::NeverStaged,
+    operation::operation,
     process::EndableGit,
+    repository_id::FormerPlaces,
     store::{Head, KeptIndex, Library, Program, Store},
-    take_in::operation,
 };
 use crate::domain::{
     checkout::Base,
@@ -35,7 +35,7 @@ pub struct Checkout {
     root: PathBuf,
     git_dir: PathBuf,
     common_dir: PathBuf,
-    past: Past,
+    former_places: FormerPlaces,
     identity: (String, String),
     credentials: Arc<[SecretString]>,
     filters: Filters,
@@ -79,7 +79,7 @@ impl Checkout {
             formats,
             attributes: configuration.personal_file(PersonalFile::Attributes, environment),
             never_staged: NeverStaged::default(),
-            past: Past::of(&place.root, &place.git_dir, &place.common_dir),
+            former_places: FormerPlaces::of(&place.root, &place.git_dir, &place.common_dir),
             root: place.root,
             git_dir: place.git_dir,
             common_dir: place.common_dir,
@@ -103,8 +103,8 @@ impl Checkout {
     /// The same checkout with git processes that hold the locks of a task, so that one that outlives a killed nisse keeps
     /// the task.
     #[must_use]
-    pub fn holding(self, task: TaskId, locks: Vec<Weak<File>>) -> Self {
-        Self { git: self.git.holding(task, locks), ..self }
+    pub fn with_task_locks(self, task: TaskId, locks: Vec<Weak<File>>) -> Self {
+        Self { git: self.git.with_task_locks(task, locks), ..self }
     }
 
     /// The same checkout, whose git processes that may be ended are known there.
@@ -269,8 +269,8 @@ impl Checkout {
         &self.common_dir
     }
 
-    pub(super) fn past(&self) -> &Past {
-        &self.past
+    pub(super) fn former_places(&self) -> &FormerPlaces {
+        &self.former_places
     }
 
     pub(super) fn git(&self) -> &Git {

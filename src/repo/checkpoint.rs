@@ -12,11 +12,13 @@ use std::{
 };
 
 use super::{
-    Error, Worktree, excludes,
+    Error, Worktree,
+    commit::Author,
+    excludes,
     git::{Git, LONG},
-    seen::Looks,
     staging::Staging,
-    store::Standing,
+    stat_cache::TreeState,
+    store::TrackState,
 };
 use crate::{
     domain::{
@@ -45,13 +47,6 @@ pub struct CheckpointRequest<'a> {
     pub paths: Option<&'a [String]>,
 }
 
-/// Who a commit is by, and when it was made.
-pub(super) struct Author<'a> {
-    pub(super) name: &'a str,
-    pub(super) email: &'a str,
-    pub(super) at_ms: u64,
-}
-
 impl Worktree {
     /// Commits what changed onto the branch; none where nothing did. Ignored paths and artefacts are not part of it,
     /// also where they are named. Done again, it gives the same commit.
@@ -61,26 +56,26 @@ impl Worktree {
         if let Some(paths) = request.paths {
             return self.commit_paths(request, paths);
         }
-        match self.looks_beside(request.parent) {
-            Looks::Same => Ok(None),
-            Looks::Differ(paths) => {
+        match self.compare_with(request.parent) {
+            TreeState::Unchanged => Ok(None),
+            TreeState::Changed(paths) => {
                 self.commit_paths(&CheckpointRequest { paths: Some(&paths), ..request.clone() }, &paths)
             }
-            Looks::Unknown => {
+            TreeState::Unknown => {
                 // before git looks: what changes meanwhile is seen to differ next time
-                let seen = self.look();
-                self.forget();
+                let seen = self.stat_tree();
+                self.clear_stat_cache();
                 let made = self.commit_changes(request)?;
-                self.remember(seen, made.as_ref().unwrap_or(request.parent));
+                self.cache_tree(seen, made.as_ref().unwrap_or(request.parent));
                 Ok(made)
             }
         }
     }
 
     fn commit_paths(&self, request: &CheckpointRequest<'_>, paths: &[String]) -> Result<Option<CommitId>, Error> {
-        let looked = self.look_at(paths);
+        let looked = self.stat_paths(paths);
         let made = self.commit_changes(request)?;
-        self.remember_paths(looked, request.parent, made.as_ref().unwrap_or(request.parent));
+        self.cache_paths(looked, request.parent, made.as_ref().unwrap_or(request.parent));
         Ok(made)
     }
 
@@ -103,9 +98,9 @@ impl Worktree {
             return Ok(None);
         }
         // what a commit cannot hold (a pipe) is as good as gone, and so is what lies behind a link
-        let holds = |path: &Path| path.symlink_metadata().is_ok_and(|found| found.is_file() || found.is_symlink());
+        let fits = |path: &Path| path.symlink_metadata().is_ok_and(|found| found.is_file() || found.is_symlink());
         let (changed, gone): (Vec<_>, Vec<_>) =
-            paths.into_iter().partition(|path| holds(&self.path().join(path)) && !staging.behind_a_link(path));
+            paths.into_iter().partition(|path| fits(&self.path().join(path)) && !staging.behind_a_link(path));
         let store = self.store();
         let mut tree = store.stage(&git, self.path(), &changed, &gone)?;
         // a command may have staged what is to be in no commit
@@ -159,24 +154,24 @@ impl Worktree {
         if named.is_empty() {
             return Ok(Vec::new());
         }
-        let standings = self.store().standing(named)?;
-        let aside = self.aside()?;
+        let states = self.store().track_states(named)?;
+        let ignored_at_start = self.ignored_at_start()?;
         let untracked: Vec<_> =
-            named.iter().zip(&standings).filter(|(_, standing)| **standing == Standing::Untracked).collect();
+            named.iter().zip(&states).filter(|(_, state)| **state == TrackState::Untracked).collect();
         let never = if untracked.is_empty() {
             BTreeSet::new()
         } else {
             self.never_staged(&self.git()?, &untracked.iter().map(|(path, _)| PathBuf::from(path)).collect::<Vec<_>>())?
         };
-        let is_ignored = |(path, standing): &(&String, Standing)| match standing {
-            Standing::Tracked => false,
-            Standing::Ignored => true,
-            Standing::Untracked => {
+        let is_ignored = |(path, state): &(&String, TrackState)| match state {
+            TrackState::Tracked => false,
+            TrackState::Ignored => true,
+            TrackState::Untracked => {
                 let path = Path::new(path);
-                excludes::artefact(self.path(), path) || aside.holds(path) || never.contains(path)
+                excludes::artefact(self.path(), path) || ignored_at_start.contains(path) || never.contains(path)
             }
         };
-        Ok(named.iter().zip(standings).filter(is_ignored).map(|(path, _)| path.clone()).collect())
+        Ok(named.iter().zip(states).filter(is_ignored).map(|(path, _)| path.clone()).collect())
     }
 
     /// Makes sure that the index can be trusted: there, readable, and without marks that hide paths from git.
@@ -234,39 +229,4 @@ fn message(request: &CheckpointRequest<'_>) -> String {
     let line = line.trim();
     let line: String = if line.is_empty() { format!("call {call}") } else { line.chars().take(200).collect() };
     format!("{line}\n\nNisse-Task: {task}\nNisse-Turn: {turn}\nNisse-Call: {call}\n")
-}
-
-/// A commit object as git writes it.
-pub(super) fn commit_text(tree: &str, parent: &CommitId, message: &str, author: &Author<'_>) -> String {
-    let Author { name, email, at_ms } = author;
-    let by = format!("{name} <{email}> {} +0000", at_ms / 1000);
-    let message = message.replace('\0', "\u{fffd}");
-    format!("tree {tree}\nparent {parent}\nauthor {by}\ncommitter {by}\n\n{message}")
-}
-
-/// Writes a commit object and gives its id; no ref moves.
-pub(super) fn commit_tree(
-    git: &Git,
-    tree: &str,
-    parents: &[&CommitId],
-    message: &str,
-    author: &Author<'_>,
-) -> Result<CommitId, Error> {
-    let mut call = git.call(["commit-tree", "--no-gpg-sign", "-F", "-"]);
-    for parent in parents {
-        call = call.args(["-p", parent.0.as_str()]);
-    }
-    let date = format!("{} +0000", author.at_ms / 1000);
-    let id = call
-        .args([tree])
-        .variable("GIT_AUTHOR_NAME", author.name)
-        .variable("GIT_AUTHOR_EMAIL", author.email)
-        .variable("GIT_AUTHOR_DATE", format!("@{date}"))
-        .variable("GIT_COMMITTER_NAME", author.name)
-        .variable("GIT_COMMITTER_EMAIL", author.email)
-        .variable("GIT_COMMITTER_DATE", format!("@{date}"))
-        // git refuses NUL in a message
-        .input(message.replace('\0', "\u{fffd}").into_bytes())
-        .line()?;
-    Ok(CommitId(id))
 }

@@ -76,7 +76,7 @@ const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::
 const PLAIN: OFlags = OFlags::NOFOLLOW.union(OFlags::NONBLOCK).union(OFlags::CLOEXEC);
 
 /// What is at `path` below `root`.
-pub(super) fn look(root: &Path, path: &Path) -> Result<Found, Error> {
+pub(super) fn read(root: &Path, path: &Path) -> Result<Found, Error> {
     let mut parts: Vec<_> = above(path).collect();
     parts.reverse();
     for part in parts {

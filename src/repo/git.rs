@@ -16,11 +16,12 @@ use std::{
 use super::{
     Environment, Error,
     environment::PATH,
-    left_locks::Taking,
-    locks::{in_the_way, named_in},
+    lock_files::{in_the_way, named_in},
+    names::is_lock_reason_of,
     own_index,
     process::{EndableGit, exchange, set_apart},
-    worktree::{is_lock_of, read_line},
+    running_git::RunningGit,
+    small_files::read_line,
 };
 use crate::domain::{filters::Filters, id::TaskId};
 
@@ -113,7 +114,7 @@ impl Git {
     }
 
     /// The same for the owner of a task: with processes that hold these locks, the owner's, for as long as they live.
-    pub(super) fn holding(&self, task: TaskId, locks: Vec<Weak<File>>) -> Self {
+    pub(super) fn with_task_locks(&self, task: TaskId, locks: Vec<Weak<File>>) -> Self {
         Self { locks, owner: Some(task), ..self.clone() }
     }
 
@@ -340,8 +341,8 @@ impl Call<'_> {
     }
 
     fn finish_once(&self, action: &str, index: Option<&Path>) -> Result<Finished, Error> {
-        let taking = match (&self.git.repository, self.git.owner) {
-            (Some((git_dir, _)), Some(task)) if !self.by_the_person => Taking::begin(git_dir, task, action),
+        let running = match (&self.git.repository, self.git.owner) {
+            (Some((git_dir, _)), Some(task)) if !self.by_the_person => RunningGit::begin(git_dir, task, action),
             (Some(_) | None, Some(_) | None) => None,
         };
         let mut command = self.command();
@@ -360,9 +361,9 @@ impl Call<'_> {
         let input = self.input.clone();
         let ended = exchange(child, input, self.limit, self.endable.then_some(&self.git.endable))
             .map_err(|source| Error::Io { what: format!("wait for git {action}"), source })?;
-        if let Some(taking) = taking {
+        if let Some(running) = running {
             // one that was killed may have left its locks
-            if ended.status.is_some_and(|status| status.code().is_some()) { taking.end() } else { taking.killed() }
+            if ended.status.is_some_and(|status| status.code().is_some()) { running.end() } else { running.killed() }
         }
         match ended.status {
             Some(status) => Ok((status, ended.stdout, ended.stderr)),
@@ -373,7 +374,7 @@ impl Call<'_> {
 
 /// Whether a git directory is the entry of the task's own worktree: whatever lies in it is the task's.
 fn is_of_task(git_dir: &Path, task: TaskId) -> bool {
-    read_line(&git_dir.join("locked")).is_some_and(|words| is_lock_of(task, &words))
+    read_line(&git_dir.join("locked")).is_some_and(|words| is_lock_reason_of(task, &words))
 }
 
 /// The program's words on one line, at most a thousand characters.

@@ -13,8 +13,8 @@ use super::{
     git::LONG,
     in_place::{INDEX, copy_index},
     io_error, own_index,
+    paths::{path_text, paths},
     removal::{remove_file, remove_tree},
-    staging::{paths, shown},
 };
 use crate::{
     domain::{checkout::Base, id::CommitId},
@@ -48,7 +48,7 @@ impl Checkout {
 impl TaskBranch {
     /// Takes back a switch of a task that never stood; its branch goes.
     pub fn undo_switch(&self, base: &Base, snapshot: &CommitId) -> Result<GivenBack, Error> {
-        let given = self.switch_back(base, snapshot, 0)?;
+        let given = self.switch_to_base(base, snapshot, 0)?;
         crash::point("undo.marked");
         if let Some(tip) = self.tip()?.filter(|tip| tip == snapshot) {
             self.delete(&tip)?;
@@ -60,7 +60,7 @@ impl TaskBranch {
     /// Gives the checkout back, by the switch of branches that git itself would make: files that differ between the two
     /// are written, others are not looked at. `tip` is where the task's branch is to be. One that was taken off the task's
     /// branch by hand is its person's already.
-    pub fn switch_back(&self, base: &Base, tip: &CommitId, at_ms: u64) -> Result<GivenBack, Error> {
+    pub fn switch_to_base(&self, base: &Base, tip: &CommitId, at_ms: u64) -> Result<GivenBack, Error> {
         let checkout = &self.checkout;
         let mut given = GivenBack::default();
         if self.is_checked_out()? {
@@ -90,7 +90,7 @@ impl TaskBranch {
 
     /// Keeps the unfinished work that a task of version 1 of the log had taken into its snapshot, and says under which
     /// ref; none where the snapshot is the base itself.
-    pub fn keep_unfinished(&self, base: &Base, snapshot: &CommitId) -> Result<Option<String>, Error> {
+    pub fn pin_unfinished(&self, base: &Base, snapshot: &CommitId) -> Result<Option<String>, Error> {
         let store = self.checkout.store();
         let before = match &base.commit {
             Some(commit) => store.tree(commit)?,
@@ -139,13 +139,13 @@ impl Worktree {
         let untracked: Vec<_> = changes.untracked.into_iter().filter(in_the_way).collect();
         let mut given = GivenBack::default();
         if !(tracked.is_empty() && untracked.is_empty()) {
-            if let Some(found) = self.hold(tip, at_ms)? {
+            if let Some(found) = self.snapshot_files(tip, at_ms)? {
                 let differs = between(to, &found.0)?;
                 let others = tracked.iter().chain(&untracked).filter(|path| differs.contains(path));
-                given.changed = others.map(|path| shown(path)).collect();
+                given.changed = others.map(|path| path_text(path)).collect();
             }
             if !given.changed.is_empty() {
-                given.kept = self.keep_as("meanwhile", tip, at_ms)?;
+                given.kept = self.save_files("meanwhile", tip, at_ms)?;
             }
             for path in tracked.iter().chain(&untracked) {
                 remove_tree(&self.path().join(path))?;
@@ -185,6 +185,6 @@ impl Worktree {
             let found = self.path().join(path).symlink_metadata();
             found.is_ok_and(|found| found.is_file() && found.nlink() > 1)
         };
-        paths.iter().filter(linked).map(|path| shown(path)).collect()
+        paths.iter().filter(linked).map(|path| path_text(path)).collect()
     }
 }

@@ -12,12 +12,11 @@ use std::{
 
 use super::{
     Checkout, Error, Snapshot, SnapshotRequest, TaskBranch, Worktree, WorktreeSpec,
-    checkpoint::{Author, commit_tree},
+    commit::{Author, SUBJECT, commit_tree},
     io_error,
+    paths::path_text,
     removal::remove_tree,
-    snapshot::SUBJECT,
-    staging::shown,
-    worktree::read_line,
+    small_files::read_line,
 };
 use crate::{
     domain::{
@@ -46,7 +45,7 @@ impl Checkout {
         if directory.symlink_metadata().is_err() {
             return Ok(None);
         }
-        let unknown = || Error::Foreign { what: shown(&directory), why: "it names no task".to_owned() };
+        let unknown = || Error::Foreign { what: path_text(&directory), why: "it names no task".to_owned() };
         read_line(&directory.join(TASK)).map(Some).ok_or_else(unknown)
     }
 
@@ -57,7 +56,7 @@ impl Checkout {
         if let Some(task) = self.task_in_place()? {
             return refused(format!(
                 "task {0} works in place here; end it first (`nisse resume {0}`), or use a worktree",
-                shown_id(&task)
+                short_id(&task)
             ));
         }
         if self.has_split_index()? {
@@ -120,11 +119,11 @@ impl Checkout {
             fs::rename(&directory, &aside).map_err(io_error("remove", &directory))?;
             remove_tree(&aside)?;
         }
-        self.forget_mark_of_version_1(task)
+        self.forget_ref_of_version_1(task)
     }
 
     /// Up to version 1 of the log a ref said so.
-    fn forget_mark_of_version_1(&self, task: TaskId) -> Result<(), Error> {
+    fn forget_ref_of_version_1(&self, task: TaskId) -> Result<(), Error> {
         let hash: String = Hash::of(self.root().as_os_str().as_encoded_bytes()).0.chars().take(16).collect();
         let name = format!("refs/nisse/in-place/{hash}");
         match self.store().reference(&name)? {
@@ -136,11 +135,11 @@ impl Checkout {
     }
 
     /// Says that `task` works here, if none does, and keeps the index.
-    fn mark_in_place(&self, task: TaskId) -> Result<(), Error> {
+    fn record_in_place(&self, task: TaskId) -> Result<(), Error> {
         match self.task_in_place()? {
             Some(there) if there == task.to_string() => return Ok(()),
             Some(there) => {
-                let there = shown_id(&there);
+                let there = short_id(&there);
                 let why = format!("task {there} works in place here; end it first (`nisse resume {there}`)");
                 return Err(Error::Refused { checkout: self.root().to_owned(), why });
             }
@@ -164,10 +163,10 @@ impl Checkout {
 
 impl Worktree {
     /// Puts the checkout onto the task's branch, begun at `spec.start`, which its files are.
-    pub fn switch_there(checkout: &Checkout, spec: &WorktreeSpec) -> Result<Self, Error> {
+    pub fn switch_to_task(checkout: &Checkout, spec: &WorktreeSpec) -> Result<Self, Error> {
         let branch = TaskBranch::new(checkout, spec)?;
         let git = checkout.git();
-        checkout.mark_in_place(branch.task)?;
+        checkout.record_in_place(branch.task)?;
         crash::point("switch.marked");
         match branch.tip()? {
             Some(tip) if tip == spec.start => {}
@@ -205,7 +204,7 @@ impl TaskBranch {
 }
 
 /// A task's id as people know it.
-fn shown_id(named: &str) -> String {
+fn short_id(named: &str) -> String {
     named.parse().map_or_else(|_| named.to_owned(), |task: TaskId| task.short())
 }
 

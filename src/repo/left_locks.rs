@@ -11,8 +11,9 @@ use std::{
 };
 
 use super::{
-    Checkout, Error, Worktree, living,
-    locks::{is_lock, locks_below, locks_in},
+    Checkout, Error, Worktree,
+    lock_files::{is_lock, locks_below, locks_in},
+    lock_holders,
     removal::{remove_file, remove_tree},
 };
 use crate::domain::{checkout::Isolation, id::TaskId};
@@ -25,57 +26,19 @@ const MOMENTS: usize = 3;
 const SOON: Duration = Duration::from_secs(10);
 /// Locks of the person's own checkout, which a command in a worktree has no business with.
 const OF_A_CHECKOUT: [&str; 4] = ["index.lock", "HEAD.lock", "ORIG_HEAD.lock", "config.worktree.lock"];
-/// Subcommands that take locks which the whole repository shares, or HEAD's.
-const TAKERS: [&str; 5] = ["update-ref", "symbolic-ref", "worktree", "stash", "branch"];
-
-/// Says that a git of ours takes locks, for as long as it runs: the file goes when it has come to its end.
-#[derive(Debug)]
-pub(super) struct Taking {
-    path: PathBuf,
-}
-
-impl Taking {
-    /// For a call of a task's owner; none where the call takes none, or it cannot be said.
-    pub(super) fn begin(git_dir: &Path, task: TaskId, action: &str) -> Option<Self> {
-        if !TAKERS.contains(&action) {
-            return None;
-        }
-        let path = taking(git_dir, task);
-        // made anew, so that it is dated by the clock that dates the locks
-        let _ = fs::remove_file(&path);
-        fs::File::create_new(&path).is_ok().then_some(Self { path })
-    }
-
-    /// It was killed: what says so stays for the task's next owner, beside what other calls say.
-    pub(super) fn killed(self) {
-        let left = |number: u32| self.path.with_extension(format!("{number}.git"));
-        if let Some(left) = (1..100).map(left).find(|left| !left.exists()) {
-            let _ = fs::rename(&self.path, left); // its locks are then somebody's
-        }
-    }
-
-    /// It came to its end by itself.
-    pub(super) fn end(self) {
-        let _ = fs::remove_file(&self.path); // one that stays makes no lock of others' ours that is not of its moment
-    }
-}
-
-fn taking(git_dir: &Path, task: TaskId) -> PathBuf {
-    git_dir.join(format!("nisse-{task}.git"))
-}
 
 impl Checkout {
     /// The locks that a git of the task's took which never came to its end.
-    pub(super) fn taken_by_ours(&self, task: TaskId) -> Result<Vec<PathBuf>, Error> {
+    pub(super) fn locks_of_killed_gits(&self, task: TaskId) -> Result<Vec<PathBuf>, Error> {
         let mut all = BTreeSet::new();
-        for path in self.takings(task) {
-            all.extend(self.taken_since(&path)?);
+        for path in self.markers(task) {
+            all.extend(self.locks_made_after(&path)?);
         }
         Ok(all.into_iter().filter(|lock| !self.may_be_held(lock)).collect())
     }
 
     /// What says that such a git ran.
-    fn takings(&self, task: TaskId) -> Vec<PathBuf> {
+    fn markers(&self, task: TaskId) -> Vec<PathBuf> {
         let own = format!("nisse-{task}.");
         let listing = fs::read_dir(self.git_dir()).into_iter().flatten().flatten().map(|entry| entry.path());
         let is_one = |path: &PathBuf| {
@@ -86,9 +49,9 @@ impl Checkout {
     }
 
     /// Forgets that such a git ran, unless a lock is left of which it cannot be told yet.
-    pub(super) fn forget_taking(&self, task: TaskId) -> Result<(), Error> {
-        for path in self.takings(task) {
-            if self.taken_since(&path)?.is_empty() {
+    pub(super) fn forget_killed_gits(&self, task: TaskId) -> Result<(), Error> {
+        for path in self.markers(task) {
+            if self.locks_made_after(&path)?.is_empty() {
                 remove_file(&path)?;
             }
         }
@@ -96,7 +59,7 @@ impl Checkout {
     }
 
     /// The locks that were made soon after the file was.
-    fn taken_since(&self, path: &Path) -> Result<Vec<PathBuf>, Error> {
+    fn locks_made_after(&self, path: &Path) -> Result<Vec<PathBuf>, Error> {
         let Ok(begun) = path.metadata().and_then(|found| found.modified()) else { return Ok(Vec::new()) };
         let mut all: BTreeSet<PathBuf> = [self.git_dir(), self.common_dir()].into_iter().flat_map(locks_in).collect();
         locks_below(&self.common_dir().join("refs"), &mut |lock| all.extend([lock]))?;
@@ -129,7 +92,7 @@ impl Checkout {
     }
 
     fn may_be_held(&self, lock: &Path) -> bool {
-        living::may_be_held(lock, &[self.root(), self.git_dir(), self.common_dir()])
+        lock_holders::may_be_held(lock, &[self.root(), self.git_dir(), self.common_dir()])
     }
 }
 

@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{Checkout, Error, TaskBranch, Worktree, WorktreeSpec, git::LONG, io_error, worktree::read_line};
+use super::{Checkout, Error, TaskBranch, Worktree, WorktreeSpec, git::LONG, io_error, small_files::read_line};
 use crate::domain::id::{CommitId, TaskId};
 
 /// A ref of nisse's.
@@ -47,7 +47,7 @@ impl Checkout {
     }
 
     /// A ref that holds `commit`, other than those that begin so; none if it would be lost with them.
-    pub fn held_by(&self, commit: &CommitId, except: &[&str]) -> Result<Option<String>, Error> {
+    pub fn ref_containing(&self, commit: &CommitId, except: &[&str]) -> Result<Option<String>, Error> {
         let call = self.git().call(["for-each-ref", "--format=%(refname)", "--contains", &commit.0]);
         let listed = String::from_utf8_lossy(&call.limit(LONG).run()?).into_owned();
         let other = |name: &&str| !except.iter().any(|one| name.starts_with(one));
@@ -63,7 +63,7 @@ impl Checkout {
     /// Takes a branch of a settled task away; one that is checked out somewhere is an error, and stays.
     pub fn remove_branch(&self, spec: &WorktreeSpec) -> Result<(), Error> {
         let branch = TaskBranch::new(self, spec)?;
-        super::worktree::refuse_elsewhere(&branch)?;
+        super::worktree_entry::refuse_elsewhere(&branch)?;
         match branch.tip()? {
             Some(tip) => branch.delete(&tip),
             None => Ok(()),
@@ -84,7 +84,7 @@ impl TaskBranch {
         }
         let own = format!("refs/heads/{}", spec.branch);
         // a branch stays when its worktree goes
-        let safe = worktree.tip()?.is_some() || checkout.held_by(&at, &[&own])?.is_some();
+        let safe = worktree.tip()?.is_some() || checkout.ref_containing(&at, &[&own])?.is_some();
         Ok((!safe).then(|| format!("no ref holds its commit {}", at.short())))
     }
 }

@@ -18,17 +18,20 @@
 //! be wrong. `store` is the face of both for reads and for checkpoints, which the library (libgit2) makes in process;
 //! `seen` spares both where the files look as they did.
 
+mod abort_merge;
 mod apply;
-mod aside;
+mod asked;
 mod branch;
-mod carry;
+mod branch_moves;
 mod checkout;
 mod checkpoint;
+mod commit;
 mod configuration;
-mod copied;
+mod copy_ignored;
 mod credentials;
 mod diff;
 pub(crate) mod directory;
+mod discard;
 mod disk;
 mod draft;
 mod environment;
@@ -36,40 +39,52 @@ mod exchange;
 mod excludes;
 mod files_clock;
 pub mod git;
+mod git_links;
 mod give_back;
-mod half_merge;
+mod ignored_at_start;
 mod in_place;
-mod land;
 mod left_locks;
 mod leftovers;
-mod living;
+mod lock_files;
+mod lock_holders;
 mod locks;
-mod looked_at;
-mod mark;
+mod moved_checkout;
+mod names;
 mod never_staged;
+mod operation;
 mod own_index;
 mod pack;
+mod paths;
 mod persons;
-mod planned;
+mod persons_state;
+mod plan_commit;
+mod plan_state;
 mod process;
 mod removal;
+mod repository_id;
 mod restore;
-mod roll_back;
+mod running_git;
 mod same_second;
+mod saved_state;
 pub mod scratch;
-mod seen;
+mod small_files;
 mod snapshot;
 mod staging;
+mod stat_cache;
 mod store;
 mod submodules;
 mod take_in;
 mod three_way;
-mod tie;
 mod tree_walk;
 mod unclean;
 mod uncommittable;
+mod user_commit;
 pub mod workspace;
 mod worktree;
+mod worktree_changes;
+mod worktree_entry;
+mod worktree_stat;
+mod write_plan;
 
 use std::{
     io,
@@ -78,8 +93,7 @@ use std::{
 };
 
 pub use apply::{Conflict, Plan, PlanRequest, Planning};
-pub use branch::{TaskBranch, branch_name, discarded_ref};
-pub use carry::{Carried, Way, before_apply_ref};
+pub use branch::{TaskBranch, WorktreeSpec};
 pub use checkout::{Checkout, git_version};
 pub use checkpoint::CheckpointRequest;
 pub use credentials::of_addresses as credentials_of_addresses;
@@ -90,15 +104,16 @@ pub(crate) use exchange::{Is, Outcome, Spot};
 pub use give_back::GivenBack;
 pub use leftovers::{TaskRef, TaskWorktree};
 pub use locks::ForeignLock;
-pub use looked_at::PlanFiles;
+pub use names::{before_apply_ref, branch_name, discarded_ref, found_ref};
 pub use never_staged::NeverStaged;
 pub use pack::{KeptRefs, Loose, Packed};
+pub use plan_state::PlanFiles;
 pub use process::EndableGit;
-pub use roll_back::found_ref;
 pub use same_second::SameSecond;
 pub use snapshot::{Snapshot, SnapshotRequest};
 pub use uncommittable::{MovedOut, kept_in, move_whole};
-pub use worktree::{Worktree, WorktreeSpec};
+pub use worktree::Worktree;
+pub use write_plan::{Direction, Written};
 
 use crate::domain::id::CommitId;
 
@@ -126,7 +141,7 @@ pub enum Error {
         why: String,
     },
     /// The checkout holds unfinished work, and a task in place needs one that holds none.
-    #[error("{} holds unfinished work, and a task in place needs a clean checkout: {}", checkout.display(), first(paths))]
+    #[error("{} holds unfinished work, and a task in place needs a clean checkout: {}", checkout.display(), path_list(paths))]
     Unclean {
         /// The checkout.
         checkout: PathBuf,
@@ -226,7 +241,7 @@ pub enum Error {
         age_s: u64,
     },
     /// HEAD is not at the base any more.
-    #[error("the checkout has moved from {} to {} since the task was begun; begin it again", name(base.as_ref()), name(head.as_ref()))]
+    #[error("the checkout has moved from {} to {} since the task was begun; begin it again", commit_name(base.as_ref()), commit_name(head.as_ref()))]
     HeadMoved {
         /// The task's base.
         base: Option<CommitId>,
@@ -242,7 +257,7 @@ pub enum Error {
         why: String,
     },
     /// The branch is not where it was expected.
-    #[error("branch {branch} is at {}, not at {expected}", name(found.as_ref()))]
+    #[error("branch {branch} is at {}, not at {expected}", commit_name(found.as_ref()))]
     BranchMoved {
         /// The branch.
         branch: String,
@@ -252,7 +267,7 @@ pub enum Error {
         found: Option<CommitId>,
     },
     /// What a task changed cannot come into the checkout as it is.
-    #[error("nothing was touched, because of your own changes: {}", listed(conflicts))]
+    #[error("nothing was touched, because of your own changes: {}", conflict_list(conflicts))]
     Conflicts {
         /// The paths that stand against it.
         conflicts: Vec<Conflict>,
@@ -332,7 +347,7 @@ impl Error {
 }
 
 /// Conflicts in words, twenty at most.
-fn listed(conflicts: &[Conflict]) -> String {
+fn conflict_list(conflicts: &[Conflict]) -> String {
     let named: Vec<_> = conflicts.iter().take(20).map(|one| format!("{} ({})", one.path, one.why)).collect();
     let more = conflicts.len().saturating_sub(named.len());
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
@@ -340,13 +355,13 @@ fn listed(conflicts: &[Conflict]) -> String {
 }
 
 /// The first twenty of these paths, and how many more there are.
-fn first(paths: &[String]) -> String {
+fn path_list(paths: &[String]) -> String {
     let more = if paths.len() > 20 { format!(" and {} more", paths.len() - 20) } else { String::new() };
     format!("{}{more}", paths.iter().take(20).cloned().collect::<Vec<_>>().join(", "))
 }
 
 /// A commit that may be missing, in words.
-fn name(commit: Option<&CommitId>) -> String {
+fn commit_name(commit: Option<&CommitId>) -> String {
     commit.map_or_else(|| "no commit".to_owned(), ToString::to_string)
 }
 

@@ -10,10 +10,10 @@ use std::{
 };
 
 use super::{
-    Error, Worktree, excludes,
+    Error, excludes,
     git::{Git, LONG},
-    snapshot::listed,
-    staging::{Changes, Staging, paths, scratch, shown},
+    paths::{names_notice, path_text, paths},
+    staging::{Changes, LeftOut, Staging, Why, scratch},
     store::Store,
 };
 use crate::domain::{globs::PathGlobs, id::CommitId};
@@ -28,17 +28,6 @@ pub struct NeverStaged {
     /// Without links.
     state_dir: Option<PathBuf>,
     base: Option<CommitId>,
-}
-
-/// Why a path is never staged.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(super) enum Why {
-    /// `[files] deny` names it.
-    Denied,
-    /// It is nisse's own.
-    State,
-    /// It is a link in the place of a directory that the rules leave out.
-    Link,
 }
 
 impl NeverStaged {
@@ -86,7 +75,7 @@ impl NeverStaged {
             return Ok(false);
         }
         match &self.base {
-            Some(base) => Ok(!store.holds(base, path)?),
+            Some(base) => Ok(!store.contains(base, path)?),
             None => Ok(true),
         }
     }
@@ -119,54 +108,25 @@ impl NeverStaged {
     }
 }
 
-/// A path that is never staged.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(super) struct LeftOut {
-    pub(super) path: PathBuf,
-    pub(super) why: Why,
-}
-
 /// What is never staged, told to a person: a sentence for each reason.
 pub(super) fn notices(left: &[LeftOut], rules: &NeverStaged, root: &Path) -> Vec<String> {
     let mut notices = Vec::new();
     for why in [Why::Denied, Why::State, Why::Link] {
-        let mut names: Vec<_> = left.iter().filter(|left| left.why == why).map(|left| shown(&left.path)).collect();
+        let mut names: Vec<_> = left.iter().filter(|left| left.why == why).map(|left| path_text(&left.path)).collect();
         names.sort_unstable();
         let what = match why {
             Why::Denied => "not carried over, because [files] deny names them and a branch may be pushed",
             Why::State => {
                 if !names.is_empty() {
-                    names = rules.state_below(root).map(shown).into_iter().collect();
+                    names = rules.state_below(root).map(path_text).into_iter().collect();
                 }
                 "not carried over, because it is the state directory of nisse"
             }
             Why::Link => "not carried over, because they are links in the place of directories that git ignores",
         };
-        notices.extend(listed(what, &names));
+        notices.extend(names_notice(what, &names));
     }
     notices
-}
-
-impl Worktree {
-    /// Those of these untracked paths that are never staged.
-    pub(super) fn never_staged(&self, git: &Git, untracked: &[PathBuf]) -> Result<BTreeSet<PathBuf>, Error> {
-        let rules = self.checkout().rules();
-        let left = rules.sort(git, self.path(), &*self.store(), untracked)?;
-        Ok(left.into_iter().map(|left| left.path).collect())
-    }
-
-    /// What stands in the worktree and is never staged, whoever made it.
-    pub(super) fn left_out(&self) -> Result<Vec<PathBuf>, Error> {
-        let changes = self.changes(&self.git()?, None)?;
-        Ok(changes.left_out.into_iter().filter(|left| left.why != Why::State).map(|left| left.path).collect())
-    }
-
-    /// Those of `added`, paths that an index has and a commit has not, that are to be in no commit: a command staged them.
-    pub(super) fn wrongly_staged(&self, git: &Git, added: Vec<PathBuf>) -> Result<Vec<PathBuf>, Error> {
-        let aside = self.aside()?;
-        let never = self.never_staged(git, &added)?;
-        Ok(added.into_iter().filter(|path| aside.holds(path) || never.contains(path)).collect())
-    }
 }
 
 /// Those of these links that would be ignored, or be artefacts, if they were directories. Asked of git by an index that

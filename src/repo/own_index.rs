@@ -16,7 +16,7 @@ use rustix::io::Errno;
 
 use super::{
     Error, io_error,
-    locks::{self, in_the_way},
+    lock_files::{self, in_the_way},
     removal::remove_file,
 };
 use crate::domain::id::TaskId;
@@ -74,7 +74,7 @@ fn stamp_at(path: &Path) -> Option<Stamp> {
 impl OwnIndex {
     /// Copies the index of a git directory, for the owner of `task`.
     fn copy(git_dir: &Path, task: TaskId) -> Result<Self, Error> {
-        let (index, own) = (git_dir.join("index"), locks::own_index(git_dir, task));
+        let (index, own) = (git_dir.join("index"), lock_files::own_index(git_dir, task));
         // it may be the index itself, where a process was killed right after it had put it in place: never written into
         remove_file(&own)?;
         let copy = || -> io::Result<Option<Stamp>> {

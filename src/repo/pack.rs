@@ -26,7 +26,7 @@ use crate::{
 /// From this many bytes on disk on, it is worth while.
 const WORTH: u64 = 16 << 20;
 /// What a directory is called in which a pack is made: git's own clean-up takes such ones away after a time.
-const ASIDE: &str = "tmp_nisse-";
+const PREFIX: &str = "tmp_nisse-";
 /// The file in it that is locked by whoever makes the pack.
 const LOCK: &str = "lock";
 
@@ -91,7 +91,7 @@ impl Checkout {
 
     /// Packs them. Done again, or after it was cut off, it does the rest.
     pub fn pack(&self, loose: &Loose) -> Result<Packed, Error> {
-        let aside = Aside::make(&self.objects(), loose.task)?;
+        let directory = PackDirectory::make(&self.objects(), loose.task)?;
         // as git reads it: what stands in quotes may hold a colon
         let mut alternates = vec![b'"'];
         for byte in self.objects().as_os_str().as_bytes() {
@@ -101,20 +101,20 @@ impl Checkout {
             alternates.push(*byte);
         }
         alternates.push(b'"');
-        let mut call = self.git().call([OsString::from("pack-objects"), "-q".into(), aside.0.join("pack").into()]);
+        let mut call = self.git().call([OsString::from("pack-objects"), "-q".into(), directory.0.join("pack").into()]);
         // memory is bounded, and one chain of differences is the shortest; the pack's index too must be on disk before
         // anything goes
         for (key, value) in [("pack.windowMemory", "128m"), ("pack.threads", "1"), ("core.fsync", "all")] {
             call = call.setting(key, value);
         }
-        call.variable("GIT_OBJECT_DIRECTORY", &aside.0)
+        call.variable("GIT_OBJECT_DIRECTORY", &directory.0)
             .variable("GIT_ALTERNATE_OBJECT_DIRECTORIES", std::ffi::OsStr::from_bytes(&alternates))
             .input(loose.listed.clone())
             .limit(LONG)
             .endable()
             .run()?;
         crash::point("pack.made");
-        let after = aside.place(&self.objects().join("pack"))?;
+        let after = directory.place(&self.objects().join("pack"))?;
         crash::point("pack.placed");
         for file in &loose.files {
             match fs::remove_file(file) {
@@ -123,7 +123,7 @@ impl Checkout {
             }
         }
         crash::point("pack.cleared");
-        aside.remove()?;
+        directory.remove()?;
         Ok(Packed { before: loose.bytes, after })
     }
 
@@ -152,12 +152,12 @@ impl Checkout {
 }
 
 /// A directory beside the objects in which a pack is made; its lock is held while this lives.
-struct Aside(PathBuf, #[expect(dead_code, reason = "held, not read")] File);
+struct PackDirectory(PathBuf, #[expect(dead_code, reason = "held, not read")] File);
 
-impl Aside {
+impl PackDirectory {
     fn make(objects: &Path, task: TaskId) -> Result<Self, Error> {
         clear(objects)?;
-        let path = objects.join(format!("{ASIDE}{task}"));
+        let path = objects.join(format!("{PREFIX}{task}"));
         fs::create_dir_all(&path).map_err(io_error("make", &path))?;
         let lock = path.join(LOCK);
         let file = File::create(&lock).map_err(io_error("make", &lock))?;
@@ -194,7 +194,7 @@ impl Aside {
 /// Takes away what killed ones have left.
 fn clear(objects: &Path) -> Result<(), Error> {
     for entry in fs::read_dir(objects).map_err(io_error("list", objects))?.flatten() {
-        if !entry.file_name().as_bytes().starts_with(ASIDE.as_bytes()) {
+        if !entry.file_name().as_bytes().starts_with(PREFIX.as_bytes()) {
             continue;
         }
         let free = match File::open(entry.path().join(LOCK)) {

@@ -9,17 +9,15 @@ use std::{
     fs,
     io::Write,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
-
-use serde::{Deserialize, Serialize};
 
 use super::{
     Error, Worktree,
     configuration::{entries, of_branches},
-    discarded_ref,
     files_clock::{Stamp, stamp},
     io_error,
+    names::discarded_ref,
+    persons_state::{Note, Noted, hash_of},
     removal::remove_file,
     store::{Program, Store as _},
 };
@@ -41,54 +39,6 @@ const OTHERS: &[&str] =
 const CONFIG: &str = "config";
 /// Refs that say where another repository's are.
 const REMOTE: &str = "refs/remotes/";
-
-/// What was noted before a command. Cloned, it is the same.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Notes(Arc<Mutex<Option<Note>>>);
-
-/// What there was, and how the files looked that it lies in.
-#[derive(Debug)]
-struct Note {
-    stamps: BTreeMap<PathBuf, Stamp>,
-    noted: Noted,
-    /// It lies in the file.
-    written: bool,
-}
-
-#[derive(Clone, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
-pub(super) struct Noted {
-    /// Refs with what they are at.
-    refs: BTreeMap<String, String>,
-    /// The branch that HEAD of the person's checkout is on; none where that is the task's own, or detached.
-    #[serde(default)]
-    head: Option<String>,
-    /// The stash's entries, newest first: commit and words.
-    stash: Vec<(String, String)>,
-    /// What the configuration says of each branch: git forgets it with the branch.
-    #[serde(default)]
-    of_branches: BTreeMap<String, Vec<(String, String)>>,
-    /// The hash of all that it says.
-    #[serde(default)]
-    settings: Option<Hash>,
-    /// Configuration files, named from the shared git directory on, with a hash of their bytes.
-    configuration: BTreeMap<String, Hash>,
-    /// Lock files that were there, named from the shared git directory on.
-    #[serde(default)]
-    pub(super) locks: BTreeSet<String>,
-    /// What was put back since, so that it is told also by whoever goes on.
-    done: Vec<RepositoryChange>,
-}
-
-fn hash_of(entries: &[(String, String)]) -> Hash {
-    let words: Vec<&str> = entries.iter().flat_map(|(key, value)| [key.as_str(), value]).collect();
-    Hash::of(words.join("\0").as_bytes())
-}
-
-impl Notes {
-    fn lock(&self) -> MutexGuard<'_, Option<Note>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
 
 impl Worktree {
     /// Notes what there is, before a command.
@@ -224,7 +174,7 @@ impl Worktree {
         let (from, to) = (CommitId(was.to_owned()), CommitId(is.to_owned()));
         // a tag need not be a commit's
         let held = self.checkout().store().reaches(&to, &from).unwrap_or(false);
-        let kept = if held { None } else { Some(self.branch().keep_commit("moved", &from)?) };
+        let kept = if held { None } else { Some(self.branch().pin_commit("moved", &from)?) };
         self.changed(RepositoryChange::RefMoved { name: name.to_owned(), from, to, kept });
         Ok(())
     }
@@ -245,7 +195,7 @@ impl Worktree {
             format!("{name}/").starts_with(&format!("{other}/")) || other.starts_with(&format!("{name}/"))
         };
         if now.refs.keys().any(in_the_way) {
-            let kept = self.branch().keep_commit("moved", &at)?;
+            let kept = self.branch().pin_commit("moved", &at)?;
             self.changed(RepositoryChange::RefGone { name, at, kept });
             return Ok(false);
         }

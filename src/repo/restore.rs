@@ -10,9 +10,9 @@ use super::{
     Error, Worktree, excludes,
     git::{Git, LONG},
     io_error,
+    paths::paths,
     removal::remove_tree,
-    seen::Looks,
-    staging::paths,
+    stat_cache::TreeState,
 };
 use crate::domain::{checkout::Isolation, id::CommitId};
 
@@ -21,16 +21,16 @@ impl Worktree {
     /// artefacts stay. The branch is not moved. Gives the files of a checkout whose hard links that tears apart.
     pub fn restore(&self, commit: &CommitId) -> Result<Vec<String>, Error> {
         self.verify()?;
-        let changing = match self.looks_beside(commit) {
-            Looks::Same => Vec::new(),
-            Looks::Differ(_) | Looks::Unknown => self.changed_paths(commit)?,
+        let changing = match self.compare_with(commit) {
+            TreeState::Unchanged => Vec::new(),
+            TreeState::Changed(_) | TreeState::Unknown => self.changed_paths(commit)?,
         };
         let changing: Vec<_> = changing.iter().map(|path| self.path().join(path)).collect();
         self.checkout().same_second().before_change(self.path(), &changing);
-        self.forget();
+        self.clear_stat_cache();
         let git = self.git()?;
         self.plain_index(&git, commit)?;
-        self.unstage_aside(&git, commit)?;
+        self.unstage_excluded(&git, commit)?;
         let torn = match self.branch().isolation {
             Isolation::InPlace => self.linked(&self.changed_paths(commit)?),
             Isolation::Worktree => Vec::new(),
@@ -49,9 +49,9 @@ impl Worktree {
         for pattern in excludes::patterns() {
             call = call.args(["-e", &pattern]);
         }
-        let aside = self.aside()?;
+        let ignored_at_start = self.ignored_at_start()?;
         let left = changes.left_out.iter().map(|left| &left.path);
-        for place in changes.artefacts.iter().chain(aside.places()).chain(left) {
+        for place in changes.artefacts.iter().chain(ignored_at_start.places()).chain(left) {
             call = call.args([OsStr::new("-e"), &pattern_of(place)]);
         }
         call.limit(LONG).run()?;
@@ -80,8 +80,8 @@ impl Worktree {
     fn remove_new_rules(&self, git: &Git) -> Result<(), Error> {
         let call = git.call(["ls-files", "-z", "--others", "--", ":(glob)**/.gitignore"]);
         let mut found = paths(call.limit(LONG).parts()?);
-        let aside = self.aside()?;
-        found.retain(|path| !excludes::artefact(self.path(), path) && !aside.holds(path));
+        let ignored_at_start = self.ignored_at_start()?;
+        found.retain(|path| !excludes::artefact(self.path(), path) && !ignored_at_start.contains(path));
         found.retain(|path| !self.kept_out().is_some_and(|kept_out| path.starts_with(kept_out)));
         // the upper ones first: with them goes what they say about the lower ones
         found.sort_by_key(|path| path.components().count());

@@ -14,12 +14,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::{
-    Checkout, Error,
-    files_clock::{SECOND, TICK, clock_ahead, machine_time, times},
-    git::LONG,
-    staging::paths,
-};
+use super::files_clock::{SECOND, TICK, clock_ahead, machine_time, times};
 
 /// A clock that stands still is not waited for.
 const LONGEST: Duration = Duration::from_secs(3);
@@ -125,16 +120,6 @@ impl Known {
 fn now(directory: &Path) -> i128 {
     // where it cannot be told, the files' clock may be behind this machine's by its tick
     machine_time() + clock_ahead(directory).unwrap_or(-TICK)
-}
-
-impl Checkout {
-    /// Before the files of one commit become those of another in the checkout.
-    pub(super) fn before_files_become(&self, from: &str, to: &str) -> Result<(), Error> {
-        let call = self.git().call(["diff-tree", "-r", "-z", "--name-only", "--no-renames", from, to, "--"]);
-        let changing: Vec<_> = paths(call.limit(LONG).parts()?).iter().map(|path| self.root().join(path)).collect();
-        self.same_second().before_change(self.root(), &changing);
-        Ok(())
-    }
 }
 
 #[cfg(test)]

@@ -9,18 +9,16 @@ use std::{
 
 use super::{
     Checkout, Error,
-    checkpoint::{Author, commit_tree},
+    commit::{Author, SUBJECT, commit_tree},
     git::LONG,
     io_error, never_staged,
-    staging::{Staging, scratch, shown},
+    paths::{names_notice, path_text, paths},
+    staging::{Staging, scratch},
 };
 use crate::domain::{
     checkout::Base,
     id::{CommitId, TaskId},
 };
-
-/// The first line of a snapshot's message.
-pub(super) const SUBJECT: &str = "nisse: snapshot of unfinished work";
 
 /// The tree without entries, by SHA-1 and by SHA-256.
 const EMPTY_TREES: [&str; 2] =
@@ -28,9 +26,6 @@ const EMPTY_TREES: [&str; 2] =
 
 /// How often a checkout that changes meanwhile is read.
 const READS: usize = 3;
-
-/// The most names in one notice.
-const NAMED: usize = 10;
 
 /// What a snapshot is made for.
 #[derive(Clone, Debug)]
@@ -81,7 +76,7 @@ impl Checkout {
     pub(super) fn unknown_filters(&self) -> Result<Option<String>, Error> {
         let unknown: Vec<_> =
             self.filters_asked_for()?.into_iter().filter(|name| !self.filters().knows(name)).collect();
-        Ok(listed("not set up here, so files are taken as they are: the filters", &unknown))
+        Ok(names_notice("not set up here, so files are taken as they are: the filters", &unknown))
     }
 
     fn snapshot_of_files(&self, request: &SnapshotRequest<'_>) -> Result<Snapshot, Error> {
@@ -110,14 +105,17 @@ impl Checkout {
         let (large, carried): (Vec<_>, Vec<_>) =
             changes.untracked.into_iter().partition(|path| size(path) > request.max_untracked);
         paths.extend(carried);
-        let large = large.iter().map(|path| shown(path)).collect::<Vec<_>>();
-        let repositories = changes.repositories.iter().map(|path| shown(path)).collect::<Vec<_>>();
-        notices.extend(listed("not carried over, because they are too large and untracked", &large));
-        notices.extend(listed("not carried over, because they are repositories of their own", &repositories));
-        notices.extend(listed("not carried over, because git is told not to look at them", &self.hidden_edits()?));
-        notices.extend(never_staged::notices(&changes.left_out, self.rules(), self.root()));
+        let large = large.iter().map(|path| path_text(path)).collect::<Vec<_>>();
+        let repositories = changes.repositories.iter().map(|path| path_text(path)).collect::<Vec<_>>();
+        notices.extend(names_notice("not carried over, because they are too large and untracked", &large));
+        notices.extend(names_notice("not carried over, because they are repositories of their own", &repositories));
         notices
-            .extend(listed("not carried over, because they lie in submodules: changes in", &self.submodule_changes()?));
+            .extend(names_notice("not carried over, because git is told not to look at them", &self.hidden_edits()?));
+        notices.extend(never_staged::notices(&changes.left_out, self.rules(), self.root()));
+        notices.extend(names_notice(
+            "not carried over, because they lie in submodules: changes in",
+            &self.submodule_changes()?,
+        ));
 
         staging.add(&paths)?;
         let tree = staging.write_tree()?;
@@ -172,13 +170,13 @@ impl Checkout {
                 input.push(b'\n');
                 present.push((path, id));
             } else {
-                edited.push(shown(&path));
+                edited.push(path_text(&path));
             }
         }
         if !present.is_empty() {
             let ids = self.git().call(["hash-object", "--stdin-paths"]).limit(LONG).input(input).line()?;
             let changed = present.iter().zip(ids.lines()).filter(|((_, id), now)| id != now);
-            edited.extend(changed.map(|((path, _), _)| shown(path)));
+            edited.extend(changed.map(|((path, _), _)| path_text(path)));
         }
         Ok(edited)
     }
@@ -190,22 +188,11 @@ impl Checkout {
             return Ok(Vec::new());
         }
         let call = self.git().call(["diff-files", "-z", "--name-only", "--ignore-submodules=dirty", "--diff-filter=M"]);
-        let changed = super::staging::paths(call.limit(LONG).parts()?);
-        Ok(changed.iter().filter(|path| self.root().join(path).join(".git").exists()).map(|path| shown(path)).collect())
+        let changed = paths(call.limit(LONG).parts()?);
+        Ok(changed
+            .iter()
+            .filter(|path| self.root().join(path).join(".git").exists())
+            .map(|path| path_text(path))
+            .collect())
     }
-}
-
-/// A notice with names, or none without any.
-pub(super) fn listed(what: &str, names: &[String]) -> Option<String> {
-    if names.is_empty() {
-        return None;
-    }
-    let more = names.len().saturating_sub(NAMED);
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    Some(format!("{what}: {}{more}", names.iter().take(NAMED).cloned().collect::<Vec<_>>().join(", ")))
-}
-
-/// Whether a commit's message is that of the task's own snapshot.
-pub(super) fn is_snapshot_of(message: &str, task: TaskId) -> bool {
-    message.lines().next() == Some(SUBJECT) && message.lines().any(|line| line == format!("Nisse-Task: {task}"))
 }

@@ -11,7 +11,6 @@ use super::{
     Error, excludes,
     git::{Git, LONG},
     io_error,
-    never_staged::LeftOut,
 };
 use crate::domain::git_names;
 
@@ -41,6 +40,24 @@ pub(super) struct Changes {
     pub(super) artefacts: Vec<PathBuf>,
     /// Paths that are never staged, which are in none of the others.
     pub(super) left_out: Vec<LeftOut>,
+}
+
+/// Why a path is never staged.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) enum Why {
+    /// `[files] deny` names it.
+    Denied,
+    /// It is nisse's own.
+    State,
+    /// It is a link in the place of a directory that the rules leave out.
+    Link,
+}
+
+/// A path that is never staged.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) struct LeftOut {
+    pub(super) path: PathBuf,
+    pub(super) why: Why,
 }
 
 impl Staging<'_> {
@@ -131,14 +148,4 @@ impl Staging<'_> {
 /// A directory for files that live as long as one step.
 pub(super) fn scratch() -> Result<tempfile::TempDir, Error> {
     tempfile::tempdir().map_err(io_error("make a directory under", &std::env::temp_dir()))
-}
-
-/// Paths as git gives them: bytes, whatever their encoding.
-pub(super) fn paths(parts: Vec<Vec<u8>>) -> Vec<PathBuf> {
-    parts.into_iter().map(|bytes| PathBuf::from(OsStr::from_bytes(&bytes))).collect()
-}
-
-/// A path in words.
-pub(super) fn shown(path: &Path) -> String {
-    path.to_string_lossy().into_owned()
 }

@@ -18,12 +18,18 @@ pub(super) use kept_index::KeptIndex;
 pub(super) use library::Library;
 pub(super) use program::Program;
 
-use super::{Error, checkpoint::Author, git::Git};
+use super::{Error, commit::Author, git::Git};
 use crate::domain::id::CommitId;
+
+/// The error for a read of libgit2's that failed: `what` was read.
+fn read_error(what: impl Into<String>) -> impl FnOnce(git2::Error) -> Error {
+    let what = what.into();
+    move |source| Error::Read { what, source }
+}
 
 /// How git stands to a path.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Standing {
+pub(super) enum TrackState {
     /// It is in the index.
     Tracked,
     /// It is not, and could be.
@@ -96,7 +102,7 @@ pub(super) trait Store {
     fn index_is_plain(&self) -> Result<bool, Error>;
 
     /// How git stands to each of `paths` (relative to the working tree).
-    fn standing(&self, paths: &[String]) -> Result<Vec<Standing>, Error>;
+    fn track_states(&self, paths: &[String]) -> Result<Vec<TrackState>, Error>;
 
     /// The content filters that the configuration defines now: name and part (`clean`), for each part.
     fn filters(&self) -> Result<Vec<(String, String)>, Error>;
@@ -125,7 +131,7 @@ pub(super) trait Store {
     fn added(&self, commit: &CommitId, tree: &str) -> Result<Vec<PathBuf>, Error>;
 
     /// Whether a commit holds a file at a path.
-    fn holds(&self, commit: &CommitId, path: &Path) -> Result<bool, Error>;
+    fn contains(&self, commit: &CommitId, path: &Path) -> Result<bool, Error>;
 
     /// Whether both commits hold the same files.
     fn same_tree(&self, a: &CommitId, b: &CommitId) -> Result<bool, Error> {

@@ -13,8 +13,8 @@ use super::{
     Error, Worktree,
     git::LONG,
     io_error,
-    snapshot::listed,
-    staging::{scratch, shown},
+    paths::{names_notice, path_text},
+    staging::scratch,
     store::{Program, Store as _},
 };
 use crate::domain::{filters::Filters, id::CommitId};
@@ -27,11 +27,11 @@ impl Worktree {
         for submodule in self.store().submodules(commit)? {
             let path = Path::new(OsStr::from_bytes(&submodule.path));
             let is_filled = self.fill(path, &submodule.commit)?;
-            if is_filled { &mut filled } else { &mut empty }.push(shown(path));
+            if is_filled { &mut filled } else { &mut empty }.push(path_text(path));
         }
         let notices = [
-            listed("submodules are for reading, and changes in them are not part of the branch", &filled),
-            listed("submodules are empty in the task's worktree", &empty),
+            names_notice("submodules are for reading, and changes in them are not part of the branch", &filled),
+            names_notice("submodules are empty in the task's worktree", &empty),
         ];
         Ok(notices.into_iter().flatten().collect())
     }
@@ -67,12 +67,12 @@ impl Worktree {
 
 /// The git directory of a submodule that is checked out at `path`.
 pub(super) fn git_dir_of(path: &Path) -> Option<PathBuf> {
-    let tie = path.join(".git");
-    let found = tie.symlink_metadata().ok()?;
+    let dot_git = path.join(".git");
+    let found = dot_git.symlink_metadata().ok()?;
     let place = if found.is_dir() {
-        tie
+        dot_git
     } else if found.is_file() {
-        let text = fs::read_to_string(&tie).ok()?;
+        let text = fs::read_to_string(&dot_git).ok()?;
         path.join(text.lines().next()?.strip_prefix("gitdir: ")?)
     } else {
         return None;

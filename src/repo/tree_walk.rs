@@ -20,7 +20,7 @@ use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, openat, statat};
 
 use super::{
     files_clock::{Stamp, stamp_of},
-    staging::shown,
+    paths::path_text,
 };
 use crate::domain::git_names;
 
@@ -204,7 +204,7 @@ impl<L: Fn(&Path) -> bool, E> Walker<'_, L, E> {
                 part.found.repositories.push(taken.directory.clone());
             }
             if name.to_bytes() != b".git" && git_names::is_reserved(&name.to_string_lossy()) {
-                part.found.special.push(shown(Path::new(OsStr::from_bytes(&path))));
+                part.found.special.push(path_text(Path::new(OsStr::from_bytes(&path))));
                 continue;
             }
             let mut status = None;
@@ -225,7 +225,7 @@ impl<L: Fn(&Path) -> bool, E> Walker<'_, L, E> {
                 continue;
             }
             if matches!(kind, FileType::Fifo | FileType::Socket | FileType::BlockDevice | FileType::CharacterDevice) {
-                part.found.special.push(shown(here));
+                part.found.special.push(path_text(here));
             }
             let status = match status {
                 Some(status) => status,

@@ -11,7 +11,7 @@ use std::{
 use super::{
     Checkout, Error, excludes,
     git::{Git, LONG},
-    staging::shown,
+    paths::path_text,
     store::{Program, Store as _},
     submodules::git_dir_of,
 };
@@ -31,12 +31,12 @@ impl Checkout {
         let found = status(self.git())?;
         let untracked: Vec<_> = found.iter().filter(|one| one.untracked).map(|one| one.path.clone()).collect();
         let never = self.rules().sort(self.git(), self.root(), &*self.store(), &untracked)?;
-        let counts = |one: &Shown| {
+        let counts = |one: &StatusEntry| {
             let is_spared =
                 || excludes::artefact(self.root(), &one.path) || never.iter().any(|left| left.path == one.path);
             !(one.untracked && is_spared())
         };
-        let mut paths: Vec<_> = found.iter().filter(|one| counts(one)).map(|one| shown(&one.path)).collect();
+        let mut paths: Vec<_> = found.iter().filter(|one| counts(one)).map(|one| path_text(&one.path)).collect();
         self.unclean_submodules(self.git(), self.root(), Path::new(""), &mut paths)?;
         Ok(paths)
     }
@@ -59,7 +59,7 @@ impl Checkout {
             let inner = inner.with_filters(self.filters().and_no_other(configured).unwrap_or_default());
             let at = above.join(path);
             // another commit than the index names is told by the status above it
-            paths.extend(status(&inner)?.iter().map(|one| shown(&at.join(&one.path))));
+            paths.extend(status(&inner)?.iter().map(|one| path_text(&at.join(&one.path))));
             self.unclean_submodules(&inner, &place, &at, paths)?;
         }
         Ok(())
@@ -67,18 +67,18 @@ impl Checkout {
 }
 
 /// A line of `git status`.
-struct Shown {
+struct StatusEntry {
     path: PathBuf,
     untracked: bool,
 }
 
-fn status(git: &Git) -> Result<Vec<Shown>, Error> {
+fn status(git: &Git) -> Result<Vec<StatusEntry>, Error> {
     let call = git.call(["status", "--porcelain=v1", "-z", "--no-renames", "--ignore-submodules=dirty"]);
     let parts = call.args(["--untracked-files=all"]).limit(LONG).parts()?;
     // two letters, a blank, a path
     let line = |part: Vec<u8>| {
         let (mark, path) = part.split_first_chunk::<3>()?;
-        Some(Shown { path: OsStr::from_bytes(path).into(), untracked: mark == b"?? " })
+        Some(StatusEntry { path: OsStr::from_bytes(path).into(), untracked: mark == b"?? " })
     };
     Ok(parts.into_iter().filter_map(line).collect())
 }

@@ -8,7 +8,8 @@ use std::{
 };
 
 use super::{
-    Error, Worktree, copied::copy_all, excludes, io_error, removal::remove_tree, staging::shown, tree_walk::Unholdable,
+    Error, Worktree, copy_ignored::copy_all, excludes, io_error, paths::path_text, removal::remove_tree,
+    tree_walk::Unholdable,
 };
 use crate::domain::git_names;
 
@@ -28,8 +29,8 @@ impl Worktree {
     }
 
     /// The same as the last look at the tree met it, so that a tree that was just gone through is not gone through again.
-    pub fn uncommittable_as_looked(&self) -> Result<Vec<String>, Error> {
-        match self.unholdable_as_looked() {
+    pub fn uncommittable_as_walked(&self) -> Result<Vec<String>, Error> {
+        match self.take_unholdable() {
             Some(met) => self.of_these(met.outermost(|path| excludes::artefact(self.path(), &path.join("x")))),
             None => self.uncommittable(),
         }
@@ -52,11 +53,11 @@ impl Worktree {
         let whole = self.changes(&self.git()?, None)?.repositories;
         let mut found = Vec::new();
         for path in candidates {
-            let inside = shown(&path.join("x"));
+            let inside = path_text(&path.join("x"));
             if whole.iter().any(|one| one == path) {
-                found.push(format!("{}/", shown(path)));
+                found.push(format!("{}/", path_text(path)));
             } else if self.ignored(&[inside])?.is_empty() {
-                found.push(shown(&path.join(".git")));
+                found.push(path_text(&path.join(".git")));
             }
         }
         Ok(found)
@@ -80,7 +81,7 @@ impl Worktree {
                 && !excludes::artefact(self.path(), &path.join("x"))
                 && !self.path().join(&path).join(".git").exists()
                 && self.remove_empty_below(&path)?
-                && self.ignored(&[shown(&path.join("x"))])?.is_empty()
+                && self.ignored(&[path_text(&path.join("x"))])?.is_empty()
                 && fs::remove_dir(self.path().join(&path)).is_ok();
             is_empty &= gone;
         }
@@ -126,7 +127,7 @@ pub fn move_whole(from: &Path, to: &Path) -> Result<(), Error> {
 #[must_use]
 pub fn kept_in(place: &Path) -> Vec<String> {
     let Unholdable { repositories, special } = walk(place, |_| false);
-    let mut found: Vec<_> = repositories.iter().map(|path| format!("{}/", shown(path))).chain(special).collect();
+    let mut found: Vec<_> = repositories.iter().map(|path| format!("{}/", path_text(path))).chain(special).collect();
     found.sort();
     found
 }
@@ -144,13 +145,13 @@ fn walk(root: &Path, left_out: impl Fn(&Path) -> bool) -> Unholdable {
             if entry.file_name() == ".git" {
                 is_repository = !directory.as_os_str().is_empty();
             } else if git_names::is_reserved(&entry.file_name().to_string_lossy()) {
-                special.push(shown(&path));
+                special.push(path_text(&path));
             } else if kind.is_dir() {
                 if !left_out(&path) {
                     below.push(path);
                 }
             } else if kind.is_fifo() || kind.is_socket() || kind.is_block_device() || kind.is_char_device() {
-                special.push(shown(&path));
+                special.push(path_text(&path));
             }
         }
         if is_repository { repositories.push(directory) } else { directories.append(&mut below) }

@@ -33,7 +33,7 @@ fn a_repository_that_a_command_removed_is_named_and_its_task_can_be_ended() {
         let started: Value = died.json()[0].clone();
         let task = started["task"].as_str().unwrap().to_owned();
         names_it(&died, &task);
-        let worktree = Path::new(started["data"]["worktree"].as_str().unwrap());
+        let worktree = Path::new(started["data"]["workplace"]["worktree"].as_str().unwrap());
         assert!(worktree.join("b.txt").exists(), "{isolation} {line}: the files are as they are");
         if !anew {
             names_it(&env.run(&["resume", "--json", &task]), &task);

@@ -188,7 +188,7 @@ fn cut(world: &World, seed: u64, cut: usize, whole: &Entered) -> Result<(), Test
     if let Some(head) = &task.head {
         stand(world, &task, head);
     }
-    let mut log = world.log(&format!("cut{seed}-{cut}"));
+    let log = world.log(&format!("cut{seed}-{cut}"));
     log.append(prefix).unwrap();
     let resumed = world.enter_with(Journal::resume(log, CLOCK, TASK, "resumed", Vec::new()).unwrap(), move |request| {
         answer(seed, request)

@@ -4,6 +4,7 @@
 //! checkpoint that the prefix names, and the loop is entered again with a model that answers by what a request holds.
 
 mod decisions;
+mod ends;
 mod in_place;
 mod lost_request;
 mod verdicts;
@@ -339,7 +340,7 @@ fn every_prefix_of(world: &World, scenario: &Scenario, begin: impl Fn(&mut TaskS
         if let Some(head) = &task.head {
             stand(world, &task, head);
         }
-        let mut log = world.log(&cut.to_string());
+        let log = world.log(&cut.to_string());
         log.append(prefix).unwrap();
         let journal = Journal::resume(log, CLOCK, TASK, "resumed", Vec::new()).unwrap();
         let (resumed, after, sent) = enter(world, journal, scenario);
@@ -420,36 +421,6 @@ fn of_a_task_that_is_handed_back() {
         ],
         turns: 30,
         outcome: "handback",
-        model: LARGE,
-        evicts: false,
-    });
-}
-
-#[test]
-fn of_a_task_that_is_capped() {
-    every_prefix(&Scenario {
-        replies: vec![
-            calls(&[("write_file", json!({"path": "n.txt", "content": "n\n"}))]),
-            calls(&[("search", json!({"pattern": "t[wh]"}))]),
-            calls(&[("list_files", json!({}))]),
-        ],
-        turns: 3,
-        outcome: "capped",
-        model: LARGE,
-        evicts: false,
-    });
-}
-
-#[test]
-fn of_a_task_that_fails() {
-    every_prefix(&Scenario {
-        replies: vec![
-            calls(&[hand_back(true)]),
-            calls(&[("write_file", json!({"path": "n.txt", "content": "n\n"}))]),
-            calls(&[hand_back(false)]),
-        ],
-        turns: 30,
-        outcome: "failed",
         model: LARGE,
         evicts: false,
     });

@@ -40,7 +40,7 @@ fn killed(wire: Wire) -> Killed {
     running.signal(Signal::KILL);
     let first = env.finish(running).json().remove(0);
     env.may_add(".git/refs/heads/mine").may_add(".git/logs/refs/heads/mine");
-    let worktree = PathBuf::from(first["data"]["worktree"].as_str().unwrap());
+    let worktree = PathBuf::from(first["data"]["workplace"]["worktree"].as_str().unwrap());
     let tip = env.checkout.git(&["rev-parse", "mine"]);
     Killed { env, branch: "mine".to_owned(), worktree, tip }
 }
@@ -133,7 +133,7 @@ fn a_file_that_is_neither_before_nor_after_its_edit_is_a_gate() {
                        BEGIN SELECT raise(ABORT, 'no room'); END";
         database().execute_batch(trigger).unwrap();
         let cut = env.delegate(&[], "Make a.txt say b.");
-        let file = Path::new(cut.exits(1).json()[0]["data"]["worktree"].as_str().unwrap()).join("a.txt");
+        let file = Path::new(cut.exits(1).json()[0]["data"]["workplace"]["worktree"].as_str().unwrap()).join("a.txt");
         database().execute_batch("DROP TRIGGER fault").unwrap();
         assert_eq!(fs::read_to_string(&file).unwrap(), "b\n", "the edit had happened");
         fs::write(&file, "somebody's\n").unwrap();

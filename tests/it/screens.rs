@@ -31,18 +31,16 @@ fn script() -> Script {
     })
 }
 
+/// Where a line is folded depends on how long the names of directories are.
+const PLACE: &str = "/tmp";
+
 const GOOD: &str = "00000000-0000-7000-8000-000000000100";
 const UNCHECKED: &str = "00000000-0000-7000-8000-000000000200";
 const FAILED: &str = "00000000-0000-7000-8000-000000000300";
 
 /// A world in which four tasks have been.
-fn world() -> Option<TestEnvironment> {
-    // where a line is folded depends on how long the names of directories are
-    if std::env::temp_dir() != Path::new("/tmp") {
-        eprintln!("not tested: the screens are known for worlds in /tmp");
-        return None;
-    }
-    let env = TestEnvironment::new(Wire::Chat, script());
+fn world() -> TestEnvironment {
+    let env = TestEnvironment::within(Path::new(PLACE), Wire::Chat, script());
     env.set("TERM", "xterm-256color").set("TZ", "UTC");
     let brief = "Make b.txt hold one line, b, and see with wc that it is one line and no more than that";
     env.delegate(&["--check", "grep -qx b b.txt"], brief).ends(0, "handback");
@@ -59,7 +57,7 @@ fn world() -> Option<TestEnvironment> {
         [&checks[..3], &["cat b.txt\necho b.txt:1: this is not what was asked for\nexit 4"], &checks[4..]].concat();
     env.delegate(&failing, "Go wrong.").ends(3, "failed");
     env.delegate(&[], "Wait for the rate limit.").ends(5, "interrupted");
-    Some(env)
+    env
 }
 
 /// What stays on the screen: on a busy machine a live line, or a word on what is waited for, stands there for a moment.
@@ -106,7 +104,7 @@ fn all(env: &TestEnvironment, columns: usize) -> String {
 
 #[test]
 fn they_fit_and_say_what_is_needed_in_80_and_in_120_columns() {
-    let Some(env) = world() else { return };
+    let env = world();
     env.run(&["apply", GOOD]).exits(0);
     env.person(|_| {});
     for columns in [80, 120] {
@@ -123,10 +121,7 @@ fn they_fit_and_say_what_is_needed_in_80_and_in_120_columns() {
 
 #[test]
 fn what_is_written_and_what_is_trusted_fits_too() {
-    if std::env::temp_dir() != Path::new("/tmp") {
-        return;
-    }
-    let env = TestEnvironment::new(Wire::Chat, Vec::new());
+    let env = TestEnvironment::within(Path::new(PLACE), Wire::Chat, Vec::new());
     env.set("TERM", "xterm-256color").unset("NISSE_ROLE_DELEGATE").may_add("nisse.toml");
     let check = "cargo test --locked --all-targets --all-features -- --include-ignored --test-threads 1";
     let project = format!("[check]\ncommands = [\"make lint\", {check:?}]\n[worktree]\nsetup = \"npm ci\"\n");
@@ -160,7 +155,7 @@ fn what_is_written_and_what_is_trusted_fits_too() {
 
 #[test]
 fn colours_tell_how_it_went() {
-    let Some(env) = world() else { return };
+    let env = world();
     let screens = [
         screen(&env, 80, 0, &["log"]),
         screen(&env, 80, 0, &["resume", GOOD]),
@@ -176,7 +171,7 @@ fn colours_tell_how_it_went() {
 
 #[test]
 fn whoever_resumes_is_told_which_task_it_is_and_where_it_stopped() {
-    let Some(env) = world() else { return };
+    let env = world();
     let run = env.run(&["resume"]);
     let shown = &run.exits(5).stderr;
     for part in
@@ -197,7 +192,7 @@ fn a_task_that_runs_is_told_from_one_that_was_cut_off_and_is_not_offered() {
         let mark = mark.clone();
         Step::hand_back().before(move || std::fs::write(&mark, "").unwrap()).delay(Duration::from_mins(10))
     });
-    let env = TestEnvironment::new(Wire::Chat, script);
+    let env = TestEnvironment::within(Path::new(PLACE), Wire::Chat, script);
     let cut = env.start(&["delegate", "Make b.txt."]);
     assert!(wait_until(SOON, || asked.exists()));
     cut.signal(rustix::process::Signal::KILL);

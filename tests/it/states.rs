@@ -6,7 +6,9 @@ use nisse::log::{Access, Log};
 use rustix::process::Signal;
 use serde_json::json;
 
-use crate::support::{Checkout, Fingerprint, Needs, Run, Script, Step, TestEnvironment, Wire, lacks, wait_until};
+use crate::support::{
+    Checkout, Fingerprint, Needs, Run, Script, Step, TestEnvironment, Wire, lacks, other_file_system, wait_until,
+};
 
 const ISOLATIONS: [&str; 2] = ["worktree", "in-place"];
 
@@ -235,7 +237,7 @@ fn a_state_directory_on_another_file_system_is_as_good() {
     if lacks(Needs::FileSystems) {
         return;
     }
-    let elsewhere = tempfile::tempdir_in("/dev/shm").unwrap();
+    let elsewhere = tempfile::tempdir_in(other_file_system().unwrap()).unwrap();
     for isolation in ISOLATIONS {
         let env = environment(vec![write()]);
         env.checkout.write("big.bin", vec![7; 100_000]).write("mine.txt", "unfinished\n");

@@ -238,7 +238,7 @@ fn a_discard_is_in_the_log_before_the_branch_goes() {
         Script::ByHistory(vec![Step::call("write_file", json!({"path": "b.txt", "content": "b\n"})), Step::give_up()]),
     );
     Log::open(&state_dir(&env), Access::Write).unwrap();
-    let trigger = "CREATE TRIGGER fault BEFORE INSERT ON event WHEN NEW.body LIKE '%discard%' \
+    let trigger = "CREATE TRIGGER fault BEFORE INSERT ON event WHEN NEW.kind = 'intent_opened' AND NEW.body LIKE '%discard%' \
                    BEGIN SELECT raise(ABORT, 'no room'); END";
     database(&env).execute_batch(trigger).unwrap();
     told_of_the_log(&env.delegate(&[], "Make b.txt."), "no room");

@@ -141,7 +141,8 @@ fn what_arrives_is_seen_before_it_is_whole() {
     let second = vec![
         chunk(&json!({"reasoning_content": "Let me think of"})),
         pause(),
-        chunk(&json!({"reasoning_content": " pages."})),
+        chunk(&json!({"reasoning_content": " pages.\n"})),
+        pause(),
         call("hand_back", &note.to_string()),
         end(),
     ];

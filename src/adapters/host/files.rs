@@ -22,7 +22,7 @@ use rustix::{
 };
 use sha2::{Digest, Sha256};
 
-use super::beneath::{Root, failure};
+use super::root_directory::{RootDirectory, failure};
 use crate::{
     domain::id::Hash,
     log::crash,
@@ -34,12 +34,12 @@ use crate::{
 const PLAIN: OFlags = OFlags::NOFOLLOW.union(OFlags::NONBLOCK).union(OFlags::CLOEXEC);
 
 /// See [`crate::ports::host::Host::read`].
-pub(super) fn read(root: &Root, path: &str, limit: u64) -> Result<FileBytes, Error> {
+pub(super) fn read(root: &RootDirectory, path: &str, limit: u64) -> Result<FileBytes, Error> {
     digest(&mut open(root, path)?, limit).map_err(|error| failure(path, "cannot read", error))
 }
 
 /// Opens the regular file at a resolved path for reading.
-pub(super) fn open(root: &Root, path: &str) -> Result<File, Error> {
+pub(super) fn open(root: &RootDirectory, path: &str) -> Result<File, Error> {
     let (directory, name) = root.parent(path, false)?;
     let opening = || -> io::Result<Option<File>> {
         let file = File::from(rustix::fs::openat(&directory, name, PLAIN | OFlags::RDONLY, Mode::empty())?);
@@ -49,7 +49,7 @@ pub(super) fn open(root: &Root, path: &str) -> Result<File, Error> {
 }
 
 /// See [`crate::ports::host::Host::write`].
-pub(super) fn write(root: &Root, path: &str, expected: Option<&Hash>, bytes: &[u8]) -> Result<(), Error> {
+pub(super) fn write(root: &RootDirectory, path: &str, expected: Option<&Hash>, bytes: &[u8]) -> Result<(), Error> {
     let (directory, name) = root.parent(path, expected.is_none())?;
     let failed = |error| failure(path, "cannot write", error);
     let changed = || Error::Changed { path: path.to_owned() };
@@ -84,7 +84,7 @@ pub(super) fn write(root: &Root, path: &str, expected: Option<&Hash>, bytes: &[u
 }
 
 /// See [`crate::ports::host::Host::settle`].
-pub(super) fn settle(root: &Root, path: &str, before: Option<&Hash>, after: &Hash) -> Result<(), Error> {
+pub(super) fn settle(root: &RootDirectory, path: &str, before: Option<&Hash>, after: &Hash) -> Result<(), Error> {
     let (directory, name) = match root.parent(path, false) {
         Ok(opened) => opened,
         // where there is no directory nothing was begun
@@ -184,9 +184,9 @@ mod tests {
 
     use super::*;
 
-    fn root() -> (tempfile::TempDir, Root) {
+    fn root() -> (tempfile::TempDir, RootDirectory) {
         let directory = tempfile::tempdir().unwrap();
-        let root = Root::open(&directory.path().canonicalize().unwrap()).unwrap();
+        let root = RootDirectory::open(&directory.path().canonicalize().unwrap()).unwrap();
         (directory, root)
     }
 

@@ -11,7 +11,7 @@ use std::{
 
 use ignore::WalkBuilder;
 
-use super::beneath::Root;
+use super::root_directory::RootDirectory;
 use crate::{
     domain::globs::{self, PathGlobs},
     ports::host::{Error, FileKind, Listed, Listing},
@@ -26,7 +26,7 @@ pub(super) struct Met {
 }
 
 /// See [`crate::ports::host::Host::list`].
-pub(super) fn list(root: &Root, listing: &Listing, stop: &AtomicBool) -> Result<Listed, Error> {
+pub(super) fn list(root: &RootDirectory, listing: &Listing, stop: &AtomicBool) -> Result<Listed, Error> {
     let mut listed = Listed::default();
     for met in files(root, listing)? {
         if stop.load(Ordering::Relaxed) {
@@ -42,7 +42,7 @@ pub(super) fn list(root: &Root, listing: &Listing, stop: &AtomicBool) -> Result<
 }
 
 /// The files that a listing asks for, one by one, its limit aside.
-pub(super) fn files<'r>(root: &'r Root, listing: &Listing) -> Result<impl Iterator<Item = Met> + 'r, Error> {
+pub(super) fn files<'r>(root: &'r RootDirectory, listing: &Listing) -> Result<impl Iterator<Item = Met> + 'r, Error> {
     let refused = |error: globs::Error| Error::Refused(error.to_string());
     let pick = listing.glob.as_deref().map(PathGlobs::picking).transpose().map_err(refused)?;
     let deny = PathGlobs::denying(&listing.deny).map_err(refused)?;
@@ -87,7 +87,7 @@ pub(super) mod tests {
 
     use super::*;
 
-    pub(in super::super) fn tree() -> (tempfile::TempDir, Root) {
+    pub(in super::super) fn tree() -> (tempfile::TempDir, RootDirectory) {
         let outer = tempfile::tempdir().unwrap();
         // an ignore file above the root, which is none of its business
         fs::copy(file(&outer.path().join("star"), "*\n"), outer.path().join(".ignore")).unwrap();
@@ -116,7 +116,7 @@ pub(super) mod tests {
         symlink(".env", inner.join("env.rs")).unwrap();
         symlink("/etc/passwd", inner.join("passwd.rs")).unwrap();
         rustix::fs::mkfifoat(rustix::fs::CWD, inner.join("pipe.rs"), rustix::fs::Mode::from_raw_mode(0o600)).unwrap();
-        let root = Root::open(&inner).unwrap();
+        let root = RootDirectory::open(&inner).unwrap();
         (outer, root)
     }
 
@@ -130,7 +130,7 @@ pub(super) mod tests {
         Listing { under: under.to_owned(), glob: glob.map(str::to_owned), deny: vec![".env*".to_owned()], limit: 100 }
     }
 
-    fn paths(root: &Root, listing: &Listing) -> Vec<String> {
+    fn paths(root: &RootDirectory, listing: &Listing) -> Vec<String> {
         list(root, listing, &AtomicBool::new(false)).unwrap().paths
     }
 

@@ -13,7 +13,7 @@ use std::{
     },
 };
 
-use super::{beneath::Root, descendants::RunningCommands, files, listing, process, search};
+use super::{descendants::RunningCommands, files, listing, process, root_directory::RootDirectory, search};
 use crate::{
     domain::{id::Hash, mask::Mask},
     ports::{
@@ -78,13 +78,13 @@ impl Local {
     /// Runs `work` on a blocking thread; it is told to stop when the future is dropped.
     fn blocking<'a, T: Send + 'static>(
         &self,
-        work: impl FnOnce(&Root, &AtomicBool) -> Result<T, Error> + Send + 'static,
+        work: impl FnOnce(&RootDirectory, &AtomicBool) -> Result<T, Error> + Send + 'static,
     ) -> BoxFuture<'a, Result<T, Error>> {
         let path = self.root.clone();
         Box::pin(async move {
             let stop = StopOnDrop::default();
             let told = Arc::clone(&stop.0);
-            let done = tokio::task::spawn_blocking(move || work(&Root::open(&path)?, &told)).await;
+            let done = tokio::task::spawn_blocking(move || work(&RootDirectory::open(&path)?, &told)).await;
             done.unwrap_or_else(|error| {
                 Err(Error::Io { what: "cannot work on files".to_owned(), source: std::io::Error::other(error) })
             })
@@ -166,7 +166,7 @@ impl Host for Local {
     fn run<'a>(&'a self, command: &'a Command, last_line: &'a LastLine) -> BoxFuture<'a, Result<CommandOutput, Error>> {
         Box::pin(async move {
             let _running = Running::new(&self.same_second);
-            let root = Root::open(&self.root)?;
+            let root = RootDirectory::open(&self.root)?;
             process::run(&root, &self.environment, &self.mask, command, last_line, &self.running).await
         })
     }

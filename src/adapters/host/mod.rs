@@ -1,6 +1,5 @@
 //! Machines: this one ([`Local`]).
 
-mod beneath;
 mod descendants;
 mod environment;
 mod files;
@@ -8,6 +7,7 @@ mod listing;
 mod local;
 mod output;
 mod process;
+mod root_directory;
 mod search;
 
 pub use self::{descendants::RunningCommands, local::Local};

@@ -28,10 +28,10 @@ use rustix::process::Pid;
 use tokio::{io::AsyncReadExt as _, net::unix::pipe, process::Child, time::sleep};
 
 use super::{
-    beneath::Root,
     descendants::{Descendants, RunningCommands},
     environment,
     output::{HeadAndTail, Recent},
+    root_directory::RootDirectory,
 };
 use crate::{
     domain::mask::{BEYOND, Mask},
@@ -45,7 +45,7 @@ const GLANCE: Duration = Duration::from_millis(5);
 
 /// See [`crate::ports::host::Host::run`].
 pub(super) async fn run(
-    root: &Root,
+    root: &RootDirectory,
     own: &BTreeMap<OsString, OsString>,
     mask: &Mask,
     command: &Command,
@@ -146,7 +146,7 @@ fn not_started(root: &Path, source: io::Error) -> Error {
 }
 
 /// Starts the shell: bash, or sh where there is none.
-fn start(root: &Root, line: &str, environment: &BTreeMap<OsString, OsString>) -> io::Result<(Child, OwnedFd)> {
+fn start(root: &RootDirectory, line: &str, environment: &BTreeMap<OsString, OsString>) -> io::Result<(Child, OwnedFd)> {
     let (reader, writer) = io::pipe()?;
     let child = match spawn("bash", root, line, environment, writer.try_clone()?) {
         Err(error) if error.kind() == ErrorKind::NotFound => spawn("sh", root, line, environment, writer)?,
@@ -157,7 +157,7 @@ fn start(root: &Root, line: &str, environment: &BTreeMap<OsString, OsString>) ->
 
 fn spawn(
     shell: &str,
-    root: &Root,
+    root: &RootDirectory,
     line: &str,
     environment: &BTreeMap<OsString, OsString>,
     output: PipeWriter,
@@ -256,8 +256,8 @@ impl<'a> Output<'a> {
 mod tests {
     use super::*;
 
-    fn root_at(path: &Path) -> Root {
-        Root::open(&path.canonicalize().unwrap()).unwrap()
+    fn root_at(path: &Path) -> RootDirectory {
+        RootDirectory::open(&path.canonicalize().unwrap()).unwrap()
     }
 
     async fn ran_in(root: &Path, line: &str, limit: Duration) -> CommandOutput {

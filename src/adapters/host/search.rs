@@ -10,7 +10,7 @@ use std::{
 use grep_regex::RegexMatcherBuilder;
 use grep_searcher::{BinaryDetection, SearcherBuilder, sinks::Lossy};
 
-use super::{beneath::Root, files, listing};
+use super::{files, listing, root_directory::RootDirectory};
 use crate::{
     domain::mask::{BEYOND, Mask},
     ports::host::{Error, Found, FoundLine, Search},
@@ -22,7 +22,7 @@ const LINE: usize = 500;
 const HEAP: usize = 32 * 1024 * 1024;
 
 /// See [`crate::ports::host::Host::search`].
-pub(super) fn search(root: &Root, search: &Search, mask: &Mask, stop: &AtomicBool) -> Result<Found, Error> {
+pub(super) fn search(root: &RootDirectory, search: &Search, mask: &Mask, stop: &AtomicBool) -> Result<Found, Error> {
     let matcher = RegexMatcherBuilder::new()
         .case_insensitive(search.ignore_case)
         .multi_line(true)
@@ -87,7 +87,7 @@ fn may_be_of_a_key(line: &str) -> bool {
 }
 
 /// The lines of a file, masked together; none if it cannot be read any more.
-fn masked_lines(root: &Root, path: &str, mask: &Mask) -> Vec<String> {
+fn masked_lines(root: &RootDirectory, path: &str, mask: &Mask) -> Vec<String> {
     let mut bytes = Vec::new();
     let read = files::open(root, path).map(|file| file.take(HEAP as u64).read_to_end(&mut bytes));
     if !matches!(read, Ok(Ok(_))) {
@@ -104,7 +104,7 @@ mod tests {
         *,
     };
 
-    fn lines(root: &Root, pattern: &str, ignore_case: bool, under: &str) -> Vec<String> {
+    fn lines(root: &RootDirectory, pattern: &str, ignore_case: bool, under: &str) -> Vec<String> {
         let search = Search { pattern: pattern.to_owned(), ignore_case, listing: listing(under, None), max_lines: 100 };
         let found = super::search(root, &search, &Mask::default(), &AtomicBool::new(false)).unwrap();
         found.lines.into_iter().map(|line| format!("{}:{}:{}", line.path, line.number, line.text)).collect()

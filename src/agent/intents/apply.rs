@@ -18,7 +18,7 @@ use crate::{
         task::Task,
     },
     log::{Journal, crash},
-    repo::{self, Carried, Checkout, Way},
+    repo::{self, Checkout, Direction, Written},
 };
 
 pub use step::{Present, Seen};
@@ -115,7 +115,7 @@ fn looked_again(
         (Brought::Files | Brought::FastForward, ApplyState::Applied { plan, advanced }) => {
             let files = checkout.plan_files(&plan)?;
             left = files.undone.union(&files.changed).map(|path| path.to_string_lossy().into_owned()).collect();
-            let held = task.head.as_ref().map_or(Ok(true), |head| checkout.holds(head))?;
+            let held = task.head.as_ref().map_or(Ok(true), |head| checkout.head_contains(head))?;
             incomplete = !left.is_empty() || advanced && !held;
             if advanced && !held {
                 notices.push("something other than nisse moved the branch meanwhile".to_owned());
@@ -128,7 +128,7 @@ fn looked_again(
             });
             let mut gone = 0;
             for commit in made {
-                gone += usize::from(!checkout.has_landed(commit)?);
+                gone += usize::from(!checkout.has_user_commit(commit)?);
             }
             incomplete = gone > 0;
             if incomplete {
@@ -170,7 +170,7 @@ pub enum PutBack {
     /// It was undone as far as possible.
     Done {
         /// What was restored, and what was left.
-        carried: Carried,
+        carried: Written,
         /// The paths that stay because the user has committed them.
         committed: Vec<String>,
         /// Paths that an earlier `nisse apply` changed and that are still here, uncommitted.
@@ -214,7 +214,7 @@ pub fn put_back(journal: &mut Journal, checkout: &Checkout) -> Result<PutBack, E
                 crash::point("put_back.unlanded");
                 let Some(plan) = plan else {
                     return Ok(PutBack::Done {
-                        carried: Carried::default(),
+                        carried: Written::default(),
                         committed: Vec::new(),
                         earlier: Vec::new(),
                     });
@@ -224,7 +224,7 @@ pub fn put_back(journal: &mut Journal, checkout: &Checkout) -> Result<PutBack, E
             Some(_) | None => return Err(Error::Bug("what was begun cannot be taken back")),
         },
         ApplyState::Uncommitted { plan, .. } | ApplyState::Applied { plan, advanced: false } => {
-            if !checkout.is_kept(&plan)? {
+            if !checkout.has_commit(&plan)? {
                 return Ok(PutBack::Nothing(TOO_LATE));
             }
             let files = checkout.plan_files(&plan)?;
@@ -261,7 +261,7 @@ fn left_before(task: &Task, checkout: &Checkout) -> Result<Vec<String>, Error> {
         (one.status == Status::Settled).then_some(plan)
     });
     match plan {
-        Some(plan) if checkout.is_kept(plan)? => Ok(checkout.plan_files(plan)?.changed()),
+        Some(plan) if checkout.has_commit(plan)? => Ok(checkout.plan_files(plan)?.changed()),
         Some(_) | None => Ok(Vec::new()),
     }
 }
@@ -282,15 +282,15 @@ fn go_on(journal: &mut Journal, checkout: &Checkout, id: IntentId) -> Result<Vec
     let mut notices = Vec::new();
     match task.intent(id).map(|intent| intent.kind.clone()) {
         Some(IntentKind::Apply { plan, before, advance, .. }) => {
-            checkout.hold_plan(task_id, &plan, first.then_some(&before))?;
+            checkout.pin_plan(task_id, &plan, first.then_some(&before))?;
             crash::point("apply.held");
-            notices = checkout.carry(task_id, &plan, Way::Forth, &BTreeSet::new())?.notices;
+            notices = checkout.write_plan(task_id, &plan, Direction::Apply, &BTreeSet::new())?.notices;
             if let Some(advance) = advance {
                 checkout.advance(&advance)?;
             }
         }
         Some(IntentKind::UserCommit(commit)) => {
-            match checkout.land(task_id, &commit) {
+            match checkout.make_user_commit(task_id, &commit) {
                 Ok(_) => {}
                 // the user committed something else meanwhile: the commit goes on top of that
                 Err(repo::Error::HeadMoved { .. }) => {
@@ -345,7 +345,7 @@ fn take_back(journal: &mut Journal, checkout: &Checkout, id: IntentId, plan: &Co
         (of == plan).then(|| (one.id, advance.clone()))
     });
     let committed = committed(journal.task(), checkout, plan)?;
-    let carried = checkout.carry(journal.task().id, plan, Way::Back, &committed)?;
+    let carried = checkout.write_plan(journal.task().id, plan, Direction::Revert, &committed)?;
     if let Some((_, Some(advance))) = &begun {
         checkout.retreat(advance)?;
         crash::point("put_back.index");

@@ -46,7 +46,7 @@ pub(in super::super) async fn run(
     }
     let to_run = asked.on_host(command::limit(journal), &journal.task().started.commands);
     place.worktree()?.note_persons_durably()?;
-    let before = place.worktree()?.uncommittable_as_looked()?;
+    let before = place.worktree()?.uncommittable_as_walked()?;
     let intent = record::open(journal, IntentKind::Command { call: id.clone(), command: to_run.line.clone() })?;
     let (status, mut content) = match command::run(place.host, outside, &to_run).await {
         Ok(Some(ran)) => tools::command_answer(&to_run.line, ran.output()),
@@ -58,7 +58,7 @@ pub(in super::super) async fn run(
         content = format!("{content}\n{note}");
     }
     let checkpoint = place.checkpoint(journal.task(), intent, id, None)?;
-    uncommittable::record(journal, &before, place.worktree()?.uncommittable_as_looked()?)?;
+    uncommittable::record(journal, &before, place.worktree()?.uncommittable_as_walked()?)?;
     record::answer(journal, place, outside, id, Answered { status, content, checkpoint, seen: None })?;
     record::done(journal, intent)
 }

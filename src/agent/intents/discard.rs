@@ -78,7 +78,7 @@ fn keep_what_no_call_made(journal: &mut Journal, place: &Workplace<'_>) -> Resul
     };
     let (head, at_ms) = (head(task)?, journal.clock().civil_ms());
     let kept = worktree.differs_from(&head).and_then(|changed| {
-        let kept = if changed.is_empty() { None } else { worktree.keep_as("end", &head, at_ms)? };
+        let kept = if changed.is_empty() { None } else { worktree.save_files("end", &head, at_ms)? };
         Ok(kept.map(|kept| {
             format!("changed in the worktree by something other than the task: {}; kept at {kept}", changed.join(", "))
         }))
@@ -116,7 +116,7 @@ fn keep_all(journal: &Journal, place: &Workplace<'_>) -> Result<CommitId, Error>
         && let Ok(Some(worktree)) = Worktree::open(place.checkout, &spec(task, &tip))
         && let Some(decision) = task.decision
     {
-        worktree.keep_found(&tip, decision.seq, decision.at_ms)?;
+        worktree.save_state(&tip, decision.seq, decision.at_ms)?;
         crash::point("drop.kept");
     }
     Ok(tip)

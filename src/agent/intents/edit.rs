@@ -35,7 +35,7 @@ pub(in super::super) async fn edit(
     // after it was read, so that what was read is what the checkpoint holds
     if let Some(path) = tools::edited_path(asked, place.host, rules).await? {
         let (worktree, head) = (place.worktree()?, head(journal.task())?);
-        let same = worktree.looks_same_at(&path, &head);
+        let same = worktree.is_unchanged(&path, &head);
         if !same && record::found_changed(journal, worktree.differs_from(&head)?)? {
             return Ok(());
         }

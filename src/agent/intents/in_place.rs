@@ -28,7 +28,7 @@ pub(in super::super) fn switch_to_task(
     let intent = record::open(journal, kind)?;
     crash::point("switch.opened");
     let spec = spec(journal.task(), &snapshot.commit);
-    Ok((Worktree::switch_there(place.checkout, &spec)?, intent))
+    Ok((Worktree::switch_to_task(place.checkout, &spec)?, intent))
 }
 
 /// Undoes a switch that is not settled, with all that a setup left: the checkout had been clean.
@@ -100,7 +100,7 @@ fn restore(journal: &mut Journal, place: &Workplace<'_>, snapshot: &CommitId) ->
     keep_unfinished(journal, place, snapshot)?;
     let task = journal.task();
     let (tip, at_ms) = (head(task)?, journal.clock().civil_ms());
-    let restored = place.branch(task, &tip)?.switch_back(&task.started.workplace.base, &tip, at_ms)?;
+    let restored = place.branch(task, &tip)?.switch_to_base(&task.started.workplace.base, &tip, at_ms)?;
     tell(journal, restored)
 }
 
@@ -108,7 +108,7 @@ fn restore(journal: &mut Journal, place: &Workplace<'_>, snapshot: &CommitId) ->
 fn keep_unfinished(journal: &mut Journal, place: &Workplace<'_>, snapshot: &CommitId) -> Result<(), Error> {
     let task = journal.task();
     let branch = place.branch(task, snapshot)?;
-    let Some(kept) = branch.keep_unfinished(&task.started.workplace.base, snapshot)? else { return Ok(()) };
+    let Some(kept) = branch.pin_unfinished(&task.started.workplace.base, snapshot)? else { return Ok(()) };
     if task.ready.is_none() && !task.is_given_up() {
         let why = format!(
             "an older nisse began the task in a checkout with uncommitted work; to end it: nisse drop {:#}",

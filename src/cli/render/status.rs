@@ -11,7 +11,7 @@ use crate::{
         amount::{short, span},
         command_line,
         event::{Event, EventKind},
-        intent::IntentKind,
+        intent::Runs,
         task::Task,
     },
     ports::llm::Delta,
@@ -109,23 +109,15 @@ impl Status {
             EventKind::SpanStarted { .. } => self.does("checking the worktree", now),
             EventKind::RequestSent { .. } => self.does(&format!("waiting for {}", task.started.models.own.alias), now),
             EventKind::RequestEnded { retry_in_ms: Some(_), .. } => self.does("waiting before the next attempt", now),
-            EventKind::IntentOpened { kind, .. } => match kind {
-                IntentKind::Command { command, .. } => {
+            EventKind::IntentOpened { kind, .. } => match kind.runs() {
+                Runs::Command(command) => {
                     self.does(&format!("running {}", first_line(&command_line::one_line(command), 80)), now);
                 }
-                IntentKind::Check { .. } => {
+                Runs::Checks => {
                     self.checked = 0;
                     self.checks(task, now);
                 }
-                IntentKind::Task
-                | IntentKind::FileEdit { .. }
-                | IntentKind::Squash { .. }
-                | IntentKind::Discard { .. }
-                | IntentKind::CleanUp
-                | IntentKind::CheckoutSwitch { .. }
-                | IntentKind::Apply { .. }
-                | IntentKind::UserCommit(_)
-                | IntentKind::PutBack { .. } => self.doing = None,
+                Runs::Nothing => self.doing = None,
             },
             EventKind::CheckRan { .. } => {
                 self.checked += 1;
@@ -261,17 +253,9 @@ fn awaited_after(event: &EventKind) -> Option<Awaits> {
     match event {
         EventKind::RequestSent { .. } => Some(Awaits::Reply),
         EventKind::TaskStarted(_) | EventKind::SpanStarted { .. } => Some(Awaits::Output),
-        EventKind::IntentOpened { kind, .. } => Some(match kind {
-            IntentKind::Command { .. } | IntentKind::Check { .. } => Awaits::Output,
-            IntentKind::Task
-            | IntentKind::FileEdit { .. }
-            | IntentKind::Squash { .. }
-            | IntentKind::Discard { .. }
-            | IntentKind::CleanUp
-            | IntentKind::CheckoutSwitch { .. }
-            | IntentKind::Apply { .. }
-            | IntentKind::UserCommit(_)
-            | IntentKind::PutBack { .. } => Awaits::Nothing,
+        EventKind::IntentOpened { kind, .. } => Some(match kind.runs() {
+            Runs::Command(_) | Runs::Checks => Awaits::Output,
+            Runs::Nothing => Awaits::Nothing,
         }),
         EventKind::WorktreeReady { .. }
         | EventKind::RequestEnded { .. }

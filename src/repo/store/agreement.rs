@@ -6,24 +6,19 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use git2::Repository;
-
-use super::library::{Library, read};
+use super::{conversion::FILE_SYSTEM, library::Library, read_error};
 use crate::repo::{
     Environment, Error,
     configuration::{Configuration, PersonalFile},
     environment::config_home,
 };
 
-/// What a configuration says of the file system, and which value makes it an odd one.
-const FILE_SYSTEM: [(&str, bool); 3] = [("core.filemode", false), ("core.symlinks", false), ("core.ignorecase", true)];
-
 impl Library {
     /// Whether libgit2 finds what git finds of what says which files are stored, and how: it reads this process's own
     /// environment, and not `GIT_CONFIG_*`.
     pub(in crate::repo) fn agrees(&self, git: &Configuration, environment: &Environment) -> Result<bool, Error> {
         let what = "read the configuration";
-        let config = self.open()?.config().and_then(|mut config| config.snapshot()).map_err(read(what))?;
+        let config = self.open()?.config().and_then(|mut config| config.snapshot()).map_err(read_error(what))?;
         let own = |key: &str| match config.get_entry(key) {
             // a key alone stands for true
             Ok(entry) if !entry.has_value() => Some("true".to_owned()),
@@ -51,12 +46,6 @@ impl Library {
         };
         Ok(PersonalFile::ALL.into_iter().all(same))
     }
-}
-
-/// Whether the file system is one where git looks away from modes, links or letters' cases.
-pub(super) fn is_odd_file_system(repository: &Repository) -> Result<bool, git2::Error> {
-    let config = repository.config()?.snapshot()?;
-    Ok(FILE_SYSTEM.iter().any(|(key, odd)| config.get_bool(key).is_ok_and(|found| found == *odd)))
 }
 
 /// What a file holds; nothing where there is none.

@@ -4,6 +4,10 @@ use std::path::Path;
 
 use git2::{AttrCheckFlags, AttrValue, Repository};
 
+/// What a configuration says of the file system, and which value makes it an odd one.
+pub(super) const FILE_SYSTEM: [(&str, bool); 3] =
+    [("core.filemode", false), ("core.symlinks", false), ("core.ignorecase", true)];
+
 /// Whether git would store a file's bytes as they are: no filter, no encoding, no line endings to convert.
 pub(super) fn keeps_bytes(repository: &Repository, path: &Path, bytes: &[u8]) -> Result<bool, git2::Error> {
     let asked = |name| {
@@ -33,4 +37,10 @@ pub(super) fn keeps_bytes(repository: &Repository, path: &Path, bytes: &[u8]) ->
 fn is_binary(bytes: &[u8]) -> bool {
     let lone = |at: usize| bytes.get(at + 1) != Some(&b'\n');
     memchr::memchr(0, bytes).is_some() || memchr::memchr_iter(b'\r', bytes).any(lone)
+}
+
+/// Whether the file system is one where git looks away from modes, links or letters' cases.
+pub(super) fn is_odd_file_system(repository: &Repository) -> Result<bool, git2::Error> {
+    let config = repository.config()?.snapshot()?;
+    Ok(FILE_SYSTEM.iter().any(|(key, odd)| config.get_bool(key).is_ok_and(|found| found == *odd)))
 }

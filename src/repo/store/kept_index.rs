@@ -8,7 +8,7 @@ use std::{
 
 use git2::{Index, Repository};
 
-use super::library::read;
+use super::read_error;
 use crate::repo::Error;
 
 /// An index with more entries is read anew each time: it would hold too much memory.
@@ -40,8 +40,8 @@ impl KeptIndex {
         let there = git_dir.join("index").is_file();
         let kept = self.lock().take().filter(|_| there);
         let repository = kept.map_or_else(open, Ok)?;
-        let mut index = repository.index().map_err(read("read the index"))?;
-        index.read(false).map_err(read("read the index"))?;
+        let mut index = repository.index().map_err(read_error("read the index"))?;
+        index.read(false).map_err(read_error("read the index"))?;
         let done = work(&mut index)?;
         if index.len() <= LARGEST {
             *self.lock() = Some(repository);

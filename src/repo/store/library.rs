@@ -18,18 +18,18 @@ use std::{
 use git2::{Delta, Index, IndexEntry, IndexTime, ObjectType, Oid, Repository, RepositoryOpenFlags};
 
 use super::{
-    Head, Standing, Store, Submodule,
-    agreement::is_odd_file_system,
-    conversion::keeps_bytes,
+    Head, Store, Submodule, TrackState,
+    conversion::{is_odd_file_system, keeps_bytes},
     kept_index::KeptIndex,
     loose::{RefLock, sync_objects},
+    read_error,
     trees::{collect_submodules, trees_of},
 };
 use crate::{
     domain::{filters::filter_of, id::CommitId},
     repo::{
         Error,
-        checkpoint::{Author, commit_text},
+        commit::{Author, commit_text},
         git::Git,
         io_error,
         staging::{MANY, Staging},
@@ -54,11 +54,6 @@ pub(in crate::repo) struct Library {
     kept: KeptIndex,
 }
 
-pub(super) fn read(what: impl Into<String>) -> impl FnOnce(git2::Error) -> Error {
-    let what = what.into();
-    move |source| Error::Read { what, source }
-}
-
 impl Library {
     pub(in crate::repo) fn new(git_dir: &Path, kept: KeptIndex) -> Self {
         Self { git_dir: git_dir.to_owned(), kept }
@@ -72,7 +67,7 @@ impl Library {
     pub(super) fn open(&self) -> Result<Repository, Error> {
         let flags = RepositoryOpenFlags::NO_SEARCH | RepositoryOpenFlags::NO_DOTGIT;
         Repository::open_ext(&self.git_dir, flags, std::iter::empty::<&Path>())
-            .map_err(read(format!("open {}", self.git_dir.display())))
+            .map_err(read_error(format!("open {}", self.git_dir.display())))
     }
 
     /// Whether libgit2 reads this repository and its index at all; its words if not.
@@ -104,14 +99,14 @@ impl Library {
         } else {
             let executable = found.permissions().mode() & 0o100 != 0;
             let bytes = fs::read(&place).map_err(io_error("read", &place))?;
-            if !keeps_bytes(repository, path, &bytes).map_err(read(what()))? {
+            if !keeps_bytes(repository, path, &bytes).map_err(read_error(what()))? {
                 return Ok(false);
             }
             (if executable { 0o100_755 } else { 0o100_644 }, bytes)
         };
-        let id = repository.odb().and_then(|odb| odb.write(ObjectType::Blob, &bytes)).map_err(read(what()))?;
+        let id = repository.odb().and_then(|odb| odb.write(ObjectType::Blob, &bytes)).map_err(read_error(what()))?;
         written.insert(id.to_string());
-        index.add(&entry(path, &found, mode, id)).map_err(read(what()))?;
+        index.add(&entry(path, &found, mode, id)).map_err(read_error(what()))?;
         Ok(true)
     }
 
@@ -126,7 +121,7 @@ impl Library {
     ) -> Result<String, Error> {
         match own {
             Some(own) => {
-                let mut index = Index::open(own).map_err(read("read the index"))?;
+                let mut index = Index::open(own).map_err(read_error("read the index"))?;
                 self.stage_in(&mut index, &Staging { git, root, index: Some(own) }, changed, gone)
             }
             None => self.with_index(|index| self.stage_in(index, &Staging { git, root, index: None }, changed, gone)),
@@ -141,13 +136,13 @@ impl Library {
         gone: &[PathBuf],
     ) -> Result<String, Error> {
         let repository = self.open()?;
-        let odd = is_odd_file_system(&repository).map_err(read("read the configuration"))?;
+        let odd = is_odd_file_system(&repository).map_err(read_error("read the configuration"))?;
         // git syncs many objects together
         let (in_process, mut left) =
             if odd || changed.len() > MANY { (&[][..], changed.to_vec()) } else { (changed, Vec::new()) };
         let mut written = BTreeSet::new();
         for path in gone {
-            index.remove_path(path).map_err(read(format!("stage {}", path.display())))?;
+            index.remove_path(path).map_err(read_error(format!("stage {}", path.display())))?;
         }
         for path in in_process {
             if !Self::stage_one(&repository, index, staging.root, path, &mut written)? {
@@ -160,26 +155,26 @@ impl Library {
             for path in &left {
                 if let Some(mut known) = index.get_path(path, 0) {
                     (known.mtime, known.ctime) = (IndexTime::new(0, 0), IndexTime::new(0, 0));
-                    index.add(&known).map_err(read(format!("stage {}", path.display())))?;
+                    index.add(&known).map_err(read_error(format!("stage {}", path.display())))?;
                 }
             }
-            index.write().map_err(read("write the index"))?;
+            index.write().map_err(read_error("write the index"))?;
             staging.add(&left)?;
             if left.len() > MANY {
                 return staging.write_tree();
             }
-            index.read(true).map_err(read("read the index"))?;
+            index.read(true).map_err(read_error("read the index"))?;
         }
-        let tree = index.write_tree_to(&repository).map_err(read("write the index's tree"))?;
+        let tree = index.write_tree_to(&repository).map_err(read_error("write the index's tree"))?;
         if !(changed.is_empty() && gone.is_empty()) {
-            index.write().map_err(read("write the index"))?;
+            index.write().map_err(read_error("write the index"))?;
         }
         // what HEAD holds is on disk already
         if repository.head().and_then(|head| head.peel_to_tree()).is_ok_and(|of_head| of_head.id() == tree) {
             return Ok(tree.to_string());
         }
         let paths: Vec<_> = changed.iter().chain(gone).cloned().collect();
-        written.extend(trees_of(&repository, tree, &paths).map_err(read("read the index's tree"))?);
+        written.extend(trees_of(&repository, tree, &paths).map_err(read_error("read the index's tree"))?);
         sync_objects(repository.commondir(), &written)?;
         Ok(tree.to_string())
     }
@@ -188,15 +183,15 @@ impl Library {
 impl Store for Library {
     fn head(&self) -> Result<Head, Error> {
         let repository = self.open()?;
-        let head = repository.find_reference("HEAD").map_err(read("read HEAD"))?;
+        let head = repository.find_reference("HEAD").map_err(read_error("read HEAD"))?;
         let branch = match head.symbolic_target() {
             Ok(target) => target.and_then(|name| name.strip_prefix("refs/heads/")).map(str::to_owned),
             Err(_) => None,
         };
         let commit = match repository.head() {
-            Ok(reference) => Some(id(reference.peel_to_commit().map_err(read("read HEAD's commit"))?.id())),
+            Ok(reference) => Some(id(reference.peel_to_commit().map_err(read_error("read HEAD's commit"))?.id())),
             Err(error) if error.code() == git2::ErrorCode::UnbornBranch => None,
-            Err(error) => return Err(read("read HEAD")(error)),
+            Err(error) => return Err(read_error("read HEAD")(error)),
         };
         Ok(Head { commit, branch })
     }
@@ -205,7 +200,7 @@ impl Store for Library {
         match self.open()?.refname_to_id(name) {
             Ok(oid) => Ok(Some(id(oid))),
             Err(error) if error.code() == git2::ErrorCode::NotFound => Ok(None),
-            Err(error) => Err(read(format!("read {name}"))(error)),
+            Err(error) => Err(read_error(format!("read {name}"))(error)),
         }
     }
 
@@ -213,9 +208,9 @@ impl Store for Library {
         let repository = self.open()?;
         let mut found = Vec::new();
         for prefix in prefixes {
-            let listed = repository.references_glob(&format!("{prefix}*")).map_err(read("list refs"))?;
+            let listed = repository.references_glob(&format!("{prefix}*")).map_err(read_error("list refs"))?;
             for reference in listed {
-                let reference = reference.map_err(read("list refs"))?;
+                let reference = reference.map_err(read_error("list refs"))?;
                 let target = reference.resolve().ok().and_then(|end| end.target());
                 // a name that is no text is none of ours
                 if let (Ok(name), Some(target)) = (reference.name(), target) {
@@ -244,7 +239,7 @@ impl Store for Library {
         match repository.find_commit(oid(commit)?) {
             Ok(found) => Ok(Some(String::from_utf8_lossy(found.message_bytes()).into_owned())),
             Err(error) if error.code() == git2::ErrorCode::NotFound => Ok(None),
-            Err(error) => Err(read(format!("read commit {commit}"))(error)),
+            Err(error) => Err(read_error(format!("read commit {commit}"))(error)),
         }
     }
 
@@ -253,7 +248,7 @@ impl Store for Library {
             return Ok(true);
         }
         let what = format!("compare {tip} with {commit}");
-        self.open()?.graph_descendant_of(oid(tip)?, oid(commit)?).map_err(read(what))
+        self.open()?.graph_descendant_of(oid(tip)?, oid(commit)?).map_err(read_error(what))
     }
 
     fn picking(&self) -> Result<Option<&'static str>, Error> {
@@ -269,7 +264,7 @@ impl Store for Library {
 
     fn conflicts(&self) -> Result<Vec<String>, Error> {
         let repository = self.open()?;
-        let index = repository.index().map_err(read("read the index"))?;
+        let index = repository.index().map_err(read_error("read the index"))?;
         let stages = index.iter().filter(|entry| entry.flags & STAGE != 0);
         let mut paths: Vec<_> = stages.map(|entry| String::from_utf8_lossy(&entry.path).into_owned()).collect();
         paths.dedup();
@@ -277,7 +272,7 @@ impl Store for Library {
     }
 
     fn tracked(&self) -> Result<Vec<Vec<u8>>, Error> {
-        let index = self.open()?.index().map_err(read("read the index"))?;
+        let index = self.open()?.index().map_err(read_error("read the index"))?;
         Ok(index.iter().map(|entry| entry.path).collect())
     }
 
@@ -288,7 +283,7 @@ impl Store for Library {
 
     fn unwatched(&self) -> Result<Vec<(Vec<u8>, String)>, Error> {
         let repository = self.open()?;
-        let index = repository.index().map_err(read("read the index"))?;
+        let index = repository.index().map_err(read_error("read the index"))?;
         let flagged =
             |entry: &git2::IndexEntry| entry.flags & ASSUME_UNCHANGED != 0 || entry.flags_extended & SKIP_WORKTREE != 0;
         Ok(index.iter().filter(flagged).map(|entry| (entry.path, entry.id.to_string())).collect())
@@ -302,23 +297,23 @@ impl Store for Library {
         Ok(self.with_index(|index| Ok(!index.iter().any(odd))).unwrap_or(false))
     }
 
-    fn standing(&self, paths: &[String]) -> Result<Vec<Standing>, Error> {
+    fn track_states(&self, paths: &[String]) -> Result<Vec<TrackState>, Error> {
         let repository = self.open()?;
         self.with_index(|index| {
             let look = |path: &String| {
                 let mode = |path: &Path| index.get_path(path, 0).map(|entry| entry.mode);
                 let path = Path::new(path);
                 if mode(path).is_some() {
-                    return Ok(Standing::Tracked);
+                    return Ok(TrackState::Tracked);
                 }
                 let mut above = path.ancestors().skip(1).filter(|above| !above.as_os_str().is_empty());
                 if above.any(|above| mode(above) == Some(GITLINK)) {
-                    return Ok(Standing::Ignored);
+                    return Ok(TrackState::Ignored);
                 }
                 let ignored = repository
                     .is_path_ignored(path)
-                    .map_err(read(format!("look up whether {} is ignored", path.display())))?;
-                Ok(if ignored { Standing::Ignored } else { Standing::Untracked })
+                    .map_err(read_error(format!("look up whether {} is ignored", path.display())))?;
+                Ok(if ignored { TrackState::Ignored } else { TrackState::Untracked })
             };
             paths.iter().map(look).collect()
         })
@@ -326,25 +321,27 @@ impl Store for Library {
 
     fn filters(&self) -> Result<Vec<(String, String)>, Error> {
         let repository = self.open()?;
-        let config =
-            repository.config().and_then(|mut config| config.snapshot()).map_err(read("read the configuration"))?;
+        let config = repository
+            .config()
+            .and_then(|mut config| config.snapshot())
+            .map_err(read_error("read the configuration"))?;
         let mut found = Vec::new();
-        let entries = config.entries(Some("^filter\\..*")).map_err(read("read the configuration"))?;
+        let entries = config.entries(Some("^filter\\..*")).map_err(read_error("read the configuration"))?;
         entries
             .for_each(|entry| {
                 let key = String::from_utf8_lossy(entry.name_bytes());
                 found.extend(filter_of(&key).map(|(name, part)| (name.to_owned(), part.to_owned())));
             })
-            .map_err(read("read the configuration"))?;
+            .map_err(read_error("read the configuration"))?;
         Ok(found)
     }
 
     fn submodules(&self, commit: &CommitId) -> Result<Vec<Submodule>, Error> {
         let repository = self.open()?;
         let what = || format!("walk the tree of {commit}");
-        let tree = find(&repository, commit)?.tree().map_err(read(what()))?;
+        let tree = find(&repository, commit)?.tree().map_err(read_error(what()))?;
         let mut submodules = Vec::new();
-        collect_submodules(&repository, &tree, &[], &mut submodules).map_err(read(what()))?;
+        collect_submodules(&repository, &tree, &[], &mut submodules).map_err(read_error(what()))?;
         Ok(submodules)
     }
 
@@ -363,7 +360,7 @@ impl Store for Library {
         let repository = self.open()?;
         let text = commit_text(tree, parent, message, author);
         let written = repository.odb().and_then(|odb| odb.write(ObjectType::Commit, text.as_bytes()));
-        let commit = written.map_err(read("write a commit"))?.to_string();
+        let commit = written.map_err(read_error("write a commit"))?.to_string();
         sync_objects(repository.commondir(), &BTreeSet::from([commit.clone()]))?;
         Ok(CommitId(commit))
     }
@@ -371,22 +368,22 @@ impl Store for Library {
     fn added(&self, commit: &CommitId, tree: &str) -> Result<Vec<PathBuf>, Error> {
         let repository = self.open()?;
         let what = || format!("compare {tree} with {commit}");
-        let old = find(&repository, commit)?.tree().map_err(read(what()))?;
-        let new = Oid::from_str(tree).and_then(|id| repository.find_tree(id)).map_err(read(what()))?;
-        let diff = repository.diff_tree_to_tree(Some(&old), Some(&new), None).map_err(read(what()))?;
+        let old = find(&repository, commit)?.tree().map_err(read_error(what()))?;
+        let new = Oid::from_str(tree).and_then(|id| repository.find_tree(id)).map_err(read_error(what()))?;
+        let diff = repository.diff_tree_to_tree(Some(&old), Some(&new), None).map_err(read_error(what()))?;
         let added = diff.deltas().filter(|delta| delta.status() == Delta::Added);
         let path =
             |delta: git2::DiffDelta<'_>| delta.new_file().path_bytes().map(|path| OsStr::from_bytes(path).into());
         Ok(added.filter_map(path).collect())
     }
 
-    fn holds(&self, commit: &CommitId, path: &Path) -> Result<bool, Error> {
+    fn contains(&self, commit: &CommitId, path: &Path) -> Result<bool, Error> {
         let repository = self.open()?;
-        let tree = find(&repository, commit)?.tree().map_err(read(format!("read the tree of {commit}")))?;
+        let tree = find(&repository, commit)?.tree().map_err(read_error(format!("read the tree of {commit}")))?;
         match tree.get_path(path) {
             Ok(entry) => Ok(entry.kind() != Some(ObjectType::Tree)),
             Err(error) if error.code() == git2::ErrorCode::NotFound => Ok(false),
-            Err(error) => Err(read(format!("look for {} in {commit}", path.display()))(error)),
+            Err(error) => Err(read_error(format!("look for {} in {commit}", path.display()))(error)),
         }
     }
 
@@ -410,7 +407,7 @@ fn oid(commit: &CommitId) -> Result<Oid, Error> {
 }
 
 fn find<'a>(repository: &'a Repository, commit: &CommitId) -> Result<git2::Commit<'a>, Error> {
-    repository.find_commit(oid(commit)?).map_err(read(format!("read commit {commit}")))
+    repository.find_commit(oid(commit)?).map_err(read_error(format!("read commit {commit}")))
 }
 
 /// An index entry for a file as it was found, whose times git compares with the file's.

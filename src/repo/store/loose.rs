@@ -9,7 +9,7 @@ use std::{
 
 use crate::{
     domain::id::CommitId,
-    repo::{Error, io_error, locks::in_the_way},
+    repo::{Error, io_error, lock_files::in_the_way},
 };
 
 /// Syncs these objects, where they lie in files of their own; packed ones were synced by whoever packed them.

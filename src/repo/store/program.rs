@@ -5,14 +5,15 @@ use std::{
     str,
 };
 
-use super::{Head, Standing, Store, Submodule};
+use super::{Head, Store, Submodule, TrackState};
 use crate::{
     domain::{filters::filter_of, id::CommitId},
     repo::{
         Error,
-        checkpoint::{Author, commit_tree},
+        commit::{Author, commit_tree},
         git::{Call, Git, LONG},
-        staging::{Staging, paths},
+        paths::paths,
+        staging::Staging,
     },
 };
 
@@ -184,27 +185,27 @@ impl Store for Program {
         }
     }
 
-    fn standing(&self, paths: &[String]) -> Result<Vec<Standing>, Error> {
+    fn track_states(&self, paths: &[String]) -> Result<Vec<TrackState>, Error> {
         let entries = self.entries()?;
         let is = |path: &String, entry: &Entry| entry.path == path.as_bytes();
         let within = |path: &String, entry: &Entry| {
             entry.mode == "160000"
                 && path.as_bytes().strip_prefix(&*entry.path).is_some_and(|rest| rest.starts_with(b"/"))
         };
-        let standings = paths.iter().map(|path| {
+        let states = paths.iter().map(|path| {
             if entries.iter().any(|entry| is(path, entry)) {
-                Some(Standing::Tracked)
+                Some(TrackState::Tracked)
             } else if entries.iter().any(|entry| within(path, entry)) {
-                Some(Standing::Ignored)
+                Some(TrackState::Ignored)
             } else {
                 None
             }
         });
-        let standings: Vec<_> = standings.collect();
+        let states: Vec<_> = states.collect();
         let unknown: Vec<u8> = paths
             .iter()
-            .zip(&standings)
-            .filter(|(_, standing)| standing.is_none())
+            .zip(&states)
+            .filter(|(_, state)| state.is_none())
             .flat_map(|(path, _)| path.bytes().chain([0]))
             .collect();
         let ignored = if unknown.is_empty() {
@@ -214,10 +215,10 @@ impl Store for Program {
             call.parts()?
         };
         let known = |path: &String| ignored.iter().any(|ignored| ignored == path.as_bytes());
-        let settle = |(path, standing): (&String, Option<Standing>)| {
-            standing.unwrap_or(if known(path) { Standing::Ignored } else { Standing::Untracked })
+        let settle = |(path, state): (&String, Option<TrackState>)| {
+            state.unwrap_or(if known(path) { TrackState::Ignored } else { TrackState::Untracked })
         };
-        Ok(paths.iter().zip(standings).map(settle).collect())
+        Ok(paths.iter().zip(states).map(settle).collect())
     }
 
     fn filters(&self) -> Result<Vec<(String, String)>, Error> {
@@ -262,7 +263,7 @@ impl Store for Program {
         Ok(paths(call.args([&*commit.0, tree]).limit(LONG).parts()?))
     }
 
-    fn holds(&self, commit: &CommitId, path: &Path) -> Result<bool, Error> {
+    fn contains(&self, commit: &CommitId, path: &Path) -> Result<bool, Error> {
         let call = self.git.call(["ls-tree", "-z", "--full-tree", &commit.0, "--"]).args([path]);
         let found = call.variable("GIT_LITERAL_PATHSPECS", "1").parts()?;
         Ok(found.iter().any(|entry| !entry.starts_with(b"040000 ")))

@@ -47,7 +47,7 @@ impl<'a> Cut<'a> {
         for ours in [".git/objects", ".git/refs/nisse"] {
             self.env.copy(&format!("checkout-after/{ours}"), &format!("checkout/{ours}"));
         }
-        let mut log = Log::open(&root.join("state"), Access::Write).unwrap().unwrap();
+        let log = Log::open(&root.join("state"), Access::Write).unwrap().unwrap();
         log.append(&self.written()[..events]).unwrap();
         for (number, name) in ["a.txt", "b.txt", "gone.txt", "run.sh"].into_iter().enumerate() {
             if !moved(number, name) {

@@ -17,7 +17,7 @@ use super::task;
 use crate::{
     apply::handed_back,
     packing::large_turns,
-    support::{Needs, Script, Step, TestEnvironment, Wire, lacks},
+    support::{Needs, Script, Step, TestEnvironment, Wire, lacks, other_file_system},
 };
 
 /// Something that a run did.
@@ -376,7 +376,7 @@ fn what_is_moved_out_of_the_tree() {
     if lacks(Needs::Tracing) || lacks(Needs::FileSystems) {
         return;
     }
-    let elsewhere = tempfile::tempdir_in("/dev/shm").unwrap();
+    let elsewhere = tempfile::tempdir_in(other_file_system().unwrap()).unwrap();
     for other in [false, true] {
         let line = "git init -q --template= app; echo code > app/main.py; echo b > b.txt";
         let steps = vec![Step::call("run_command", json!({"command": line})), Step::hand_back(), Step::hand_back()];

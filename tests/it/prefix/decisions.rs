@@ -40,7 +40,7 @@ pub(super) fn both_lead_on(world: &World, past: &Path, gated: &[Event], scenario
             if open {
                 half_done(&task);
             }
-            let mut log = world.log(&format!("{}-{answer:?}-{cut}", gated.len()));
+            let log = world.log(&format!("{}-{answer:?}-{cut}", gated.len()));
             log.append(prefix).unwrap();
             let journal = Journal::resume(log, CLOCK, TASK, "resumed", Vec::new()).unwrap();
             let (outcome, after, _) = world.enter(journal, &scenario.replies);
@@ -68,7 +68,7 @@ fn decide(
     world.reset(Some(past));
     stand(world, &task, task.head.as_ref().unwrap());
     half_done(&task);
-    let mut log = world.log(&format!("{}-{answer:?}", gated.len()));
+    let log = world.log(&format!("{}-{answer:?}", gated.len()));
     log.append(gated).unwrap();
     let mut journal = Journal::resume(log, CLOCK, TASK, "resumed", Vec::new()).unwrap();
     journal.push(EventKind::GateAnswered { answer }).unwrap();

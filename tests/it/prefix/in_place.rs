@@ -19,13 +19,13 @@ pub(super) fn stand(world: &World, task: &Task, head: &CommitId) {
         isolation: Isolation::InPlace,
     };
     let checkout = world.checkout();
-    let worktree = Worktree::switch_there(&checkout, &spec).unwrap();
+    let worktree = Worktree::switch_to_task(&checkout, &spec).unwrap();
     git(&world.repo, &["update-ref", &format!("refs/heads/{}", spec.branch), &head.0]);
     worktree.restore(head).unwrap();
     spec.start = head.clone();
     let branch = TaskBranch::new(&checkout, &spec).unwrap();
     if task.checkout_restored().is_some() {
-        branch.switch_back(&task.started.workplace.base, head, 0).unwrap();
+        branch.switch_to_base(&task.started.workplace.base, head, 0).unwrap();
     }
     let discarded = |intent: &nisse::domain::intent::Intent| {
         matches!(intent.kind, IntentKind::Discard { .. }) && intent.status == Status::Settled

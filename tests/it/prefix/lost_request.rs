@@ -10,7 +10,7 @@ fn a_lost_request_is_no_turn_but_is_charged_the_estimate() {
     let asked = events.iter().position(|event| matches!(event.kind, EventKind::RequestSent { .. })).unwrap();
     let EventKind::RequestSent { estimated_input, max_output, .. } = events[asked].kind else { unreachable!() };
     world.reset(None);
-    let mut log = world.log("cut");
+    let log = world.log("cut");
     log.append(&events[..=asked]).unwrap();
     let resumed = Journal::resume(log, CLOCK, TASK, "resumed", Vec::new()).unwrap();
     let task = resumed.task();

@@ -179,7 +179,7 @@ fn a_file_that_became_a_directory_of_ignored_files_is_gone_and_the_other_way_rou
         put(&ground.top(), "own", "dir\n");
         swap(worktree.path(), "dir");
         assert_eq!(worktree.changed_since(&taken.commit).unwrap(), ["dir/a", "dir/b", "out"]);
-        let held = worktree.hold(&taken.commit, 0).unwrap().unwrap();
+        let held = worktree.snapshot_files(&taken.commit, 0).unwrap().unwrap();
         let made = checkpoint(&worktree, 1, &taken.commit, None).unwrap().unwrap();
         let gone = ["dir/a", "dir/b", "out"].join("\n");
         for commit in [&made, &held] {

@@ -29,10 +29,10 @@ fn its_unfinished_work_is_kept_and_the_checkout_comes_back() {
 
     assert!(Worktree::open_in_place(&checkout, &spec).unwrap().is_none(), "it is not gone on with");
     let branch = TaskBranch::new(&checkout, &spec).unwrap();
-    assert_eq!(branch.keep_unfinished(&base, base.commit.as_ref().unwrap()).unwrap(), None, "nothing was unfinished");
-    let unfinished = branch.keep_unfinished(&base, &snapshot.commit).unwrap().unwrap();
+    assert_eq!(branch.pin_unfinished(&base, base.commit.as_ref().unwrap()).unwrap(), None, "nothing was unfinished");
+    let unfinished = branch.pin_unfinished(&base, &snapshot.commit).unwrap().unwrap();
     for () in [(), ()] {
-        branch.switch_back(&base, &snapshot.commit, 0).unwrap();
+        branch.switch_to_base(&base, &snapshot.commit, 0).unwrap();
         assert_eq!(ground.git(&["symbolic-ref", "--short", "HEAD"]), "main");
         assert_eq!(ground.git(&["status", "--porcelain"]), "");
         assert_eq!(ground.rev(&mark), None);

@@ -28,7 +28,7 @@ const DAMAGE: [(&str, u64); 16] = [
     ("UPDATE event SET body = '{' WHERE seq = 3", 3),
     ("UPDATE event SET body = '{}' WHERE seq = 2", 2),
     ("UPDATE event SET body = '[]' WHERE seq = 1", 1),
-    ("UPDATE event SET body = json_remove(body, '$.brief') WHERE seq = 1", 1),
+    ("UPDATE event SET body = json_remove(body, '$.assignment') WHERE seq = 1", 1),
     ("UPDATE event SET body = json_set(body, '$.caps.more', 1) WHERE seq = 1", 1),
     ("UPDATE event SET kind = 'unheard_of' WHERE seq = 4", 4),
     ("UPDATE event SET kind = 'turn_ended', body = '{\"turn\":1}' WHERE seq = 3", 3),

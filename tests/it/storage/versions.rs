@@ -6,7 +6,7 @@ use super::*;
 fn a_log_that_a_newer_nisse_has_written_is_left_alone() {
     let env = TestEnvironment::new(Wire::Chat, vec![limited()]);
     env.delegate(&[], "Make b.txt.").ends(5, "interrupted");
-    let mut opened = Log::open(&state_dir(&env), Access::Write).unwrap().unwrap();
+    let opened = Log::open(&state_dir(&env), Access::Write).unwrap().unwrap();
     let task = only_task(&env);
     let last = opened.events(task.id, 0).unwrap().pop().unwrap();
     database(&env).pragma_update(None, "user_version", 3).unwrap();

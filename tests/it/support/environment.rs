@@ -48,7 +48,13 @@ pub(crate) struct TestEnvironment {
 impl TestEnvironment {
     /// A world whose delegate is asked by `wire` and answers as `script` says.
     pub(crate) fn new(wire: Wire, script: impl Into<Script>) -> Self {
-        let directory = tempfile::Builder::new().prefix("nisse-test-").tempdir().expect("a temporary directory");
+        Self::within(&std::env::temp_dir(), wire, script)
+    }
+
+    /// The same within this directory.
+    pub(crate) fn within(place: &Path, wire: Wire, script: impl Into<Script>) -> Self {
+        let directory =
+            tempfile::Builder::new().prefix("nisse-test-").tempdir_in(place).expect("a temporary directory");
         let root = fs::canonicalize(directory.path()).expect("the temporary directory");
         for name in ["home", "run"] {
             fs::create_dir(root.join(name)).expect("a private directory");

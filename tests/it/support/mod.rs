@@ -20,5 +20,5 @@ pub(crate) use history::Asked;
 pub(crate) use process::{Run, is_alive, wait_until};
 pub(crate) use script::{Finish, Piece, Script, Step};
 pub(crate) use server::{Server, Switch, TOKEN, Wire};
-pub(crate) use skip::{Needs, lacks};
+pub(crate) use skip::{Needs, lacks, other_file_system};
 pub(crate) use transcript::{opening, transcript};

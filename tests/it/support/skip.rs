@@ -3,7 +3,7 @@
 //! `NISSE_TESTS_MAY_SKIP` names what may be lacking (`tracing,superuser`). `tests/run` prints at its end each test that was
 //! passed over, with its reason, from the file that `NISSE_TESTS_SKIPPED` names.
 
-use std::{fs::OpenOptions, io::Write as _, process::Command, thread};
+use std::{fs::OpenOptions, io::Write as _, os::unix::fs::MetadataExt as _, path::Path, process::Command, thread};
 
 /// What a machine may lack.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -16,7 +16,7 @@ pub(crate) enum Needs {
     Mounts,
     /// Anybody can make a process namespace.
     Namespaces,
-    /// A second file system, in memory.
+    /// A second file system.
     FileSystems,
     /// A model behind `NISSE_REPLAY_URL`: an instrument and no test, so that it may always be lacking.
     Model,
@@ -40,7 +40,7 @@ impl Needs {
             Self::Superuser => "only a superuser can give files away",
             Self::Mounts => "nothing can be mounted in a namespace of its own",
             Self::Namespaces => "nobody but root can make a process namespace",
-            Self::FileSystems => "/dev/shm is no other file system",
+            Self::FileSystems => "memory and build directory are no other file system than that of temporary files",
             Self::Model => "NISSE_REPLAY_URL names no model to ask",
         }
     }
@@ -62,15 +62,18 @@ impl Needs {
                 "unshare",
                 &["--user", "--map-root-user", "--pid", "--fork", "--mount-proc", "--kill-child", "true"],
             ),
-            Self::FileSystems => {
-                use std::os::unix::fs::MetadataExt as _;
-                let device = |path: &std::path::Path| path.metadata().ok().map(|found| found.dev());
-                let here = device(&std::env::temp_dir());
-                device("/dev/shm".as_ref()).is_some_and(|other| Some(other) != here)
-            }
+            Self::FileSystems => other_file_system().is_some(),
             Self::Model => std::env::var_os("NISSE_REPLAY_URL").is_some(),
         }
     }
+}
+
+/// A directory on another file system than that of the worlds.
+pub(crate) fn other_file_system() -> Option<&'static Path> {
+    let device = |path: &Path| path.metadata().ok().map(|found| found.dev());
+    let here = device(&std::env::temp_dir());
+    let known = ["/dev/shm", env!("CARGO_TARGET_TMPDIR")].map(Path::new);
+    known.into_iter().find(|path| device(path).is_some_and(|other| Some(other) != here))
 }
 
 /// Whether the test that calls this is to be passed over for want of something. It fails where that is not allowed.

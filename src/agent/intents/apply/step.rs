@@ -12,7 +12,7 @@ use crate::{
         intent::{Advance, IntentKind, Manner, Status, UserCommit},
         task::{Ready, Task},
     },
-    repo::{self, Carried, Checkout, Plan, PlanRequest, Planning},
+    repo::{self, Checkout, Plan, PlanRequest, Planning, Written},
 };
 
 /// The next step.
@@ -76,7 +76,7 @@ pub(super) fn next_step(
 impl Asked<'_> {
     /// Decides from HEAD and the files; `landed`: HEAD contains the user's commits of all of it.
     fn fresh(&self, landed: bool) -> Result<Step, Error> {
-        if !landed && !self.checkout.holds(&self.head)? {
+        if !landed && !self.checkout.head_contains(&self.head)? {
             return self.first_step();
         }
         let whole = [self.ready.snapshot.clone(), self.head.clone()];
@@ -96,12 +96,16 @@ impl Asked<'_> {
     /// After the files were applied, by a fast-forward or uncommitted.
     fn after_files(&self, plan: &CommitId) -> Result<Step, Error> {
         let before = self.before(plan)?;
-        if !self.checkout.is_kept(plan)? || !self.checkout.is_kept(&before)? {
+        if !self.checkout.has_commit(plan)? || !self.checkout.has_commit(&before)? {
             return self.fresh(false);
         }
         let files = self.checkout.plan_files(plan)?;
         let same_line = self.checkout.goes_on_from(self.task.id, &before)?;
-        if !files.undone.is_empty() || files.brought.is_empty() || !same_line || self.checkout.holds(&self.head)? {
+        if !files.undone.is_empty()
+            || files.brought.is_empty()
+            || !same_line
+            || self.checkout.head_contains(&self.head)?
+        {
             return self.fresh(false);
         }
         self.present(files.changed(), Vec::new())
@@ -109,7 +113,7 @@ impl Asked<'_> {
 
     /// After the files were applied, before their commit.
     fn before_commit(&self, plan: CommitId, of: CommitId, manner: Manner) -> Result<Step, Error> {
-        if !self.checkout.is_kept(&plan)? {
+        if !self.checkout.has_commit(&plan)? {
             return self.replay();
         }
         let files = self.checkout.plan_files(&plan)?;
@@ -144,7 +148,7 @@ impl Asked<'_> {
     fn replay(&self) -> Result<Step, Error> {
         let mut last = None;
         for commit in user_commits(self.task) {
-            if !self.checkout.has_landed(commit)? {
+            if !self.checkout.has_user_commit(commit)? {
                 break;
             }
             last = Some(commit);
@@ -270,7 +274,7 @@ pub(super) fn still_here(
     task: &Task,
     checkout: &Checkout,
     at_ms: u64,
-    carried: &Carried,
+    carried: &Written,
 ) -> Result<Vec<String>, Error> {
     let (ready, head) = part(task)?;
     let own = checkout.unfinished_paths()?;
@@ -292,7 +296,7 @@ pub(super) fn still_here(
 pub(super) fn committed_by_user(task: &Task, checkout: &Checkout) -> Result<usize, Error> {
     let mut commits = BTreeSet::new();
     for commit in user_commits(task) {
-        if checkout.has_landed(commit)? {
+        if checkout.has_user_commit(commit)? {
             commits.insert(commit.of.0.as_str());
         }
     }

@@ -12,9 +12,9 @@ use super::{
     disk::{self, Content, Found, Moved, Moving},
     exchange::Outcome,
     git::LONG,
-    planned::{Planned, Sides},
-    snapshot::listed,
-    staging::shown,
+    names::{before_apply_ref, earlier_before_apply, plan_ref},
+    paths::{names_notice, path_text},
+    plan_commit::{PlannedFile, Sides},
 };
 use crate::{
     domain::{
@@ -29,16 +29,16 @@ const BATCH: usize = 64;
 
 /// Which way.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Way {
+pub enum Direction {
     /// From before to after; a file that is neither stops it, before anything else is touched.
-    Forth,
+    Apply,
     /// From after to before; a file that is not as it was brought is left alone.
-    Back,
+    Revert,
 }
 
 /// What was done on the way.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
-pub struct Carried {
+pub struct Written {
     /// The paths that were brought, or put back.
     pub moved: Vec<String>,
     /// The paths that were left alone, because they are no longer as they were brought.
@@ -47,25 +47,10 @@ pub struct Carried {
     pub notices: Vec<String>,
 }
 
-/// Where the checkout's snapshot is kept.
-#[must_use]
-pub fn before_apply_ref(task: TaskId) -> String {
-    format!("refs/nisse/before-apply/{task}")
-}
-
-/// The ref that keeps a checkout as it was before an earlier `nisse apply` of the same task.
-fn earlier_before_apply(task: TaskId, kept: &CommitId) -> String {
-    format!("refs/nisse/found/{task}/before-apply-{}", kept.short())
-}
-
-fn plan_ref(task: TaskId) -> String {
-    format!("refs/nisse/plan/{task}")
-}
-
 impl Checkout {
     /// Keeps the plan, and the snapshot that it was made on if `before` is given, from being pruned. What was kept of an
     /// earlier time goes beside it: it may be the only place of what was reset since.
-    pub fn hold_plan(&self, task: TaskId, plan: &CommitId, before: Option<&CommitId>) -> Result<(), Error> {
+    pub fn pin_plan(&self, task: TaskId, plan: &CommitId, before: Option<&CommitId>) -> Result<(), Error> {
         let mut input = format!("start\nupdate {} {plan}\n", plan_ref(task));
         if let Some(before) = before {
             let name = before_apply_ref(task);
@@ -84,21 +69,27 @@ impl Checkout {
     }
 
     /// Carries a plan out, or back; `keep` is passed over.
-    pub fn carry(&self, task: TaskId, plan: &CommitId, way: Way, keep: &BTreeSet<PathBuf>) -> Result<Carried, Error> {
-        let planned = self.planned(plan)?;
+    pub fn write_plan(
+        &self,
+        task: TaskId,
+        plan: &CommitId,
+        direction: Direction,
+        keep: &BTreeSet<PathBuf>,
+    ) -> Result<Written, Error> {
+        let planned = self.read_plan(plan)?;
         let paths: Vec<&PathBuf> = planned.keys().filter(|path| !keep.contains(*path)).collect();
-        let mut run = Run { checkout: self, task, planned: &planned, way, told: Told::default() };
+        let mut run = Run { checkout: self, task, planned: &planned, direction, report: Report::default() };
         // first a look at all of them: forth, nothing is touched if one stands against it
         for pass in [Pass::Look, Pass::Take, Pass::Put] {
             for batch in paths.chunks(BATCH) {
                 run.step(batch, pass)?;
             }
             // and what somebody changes after that look is not passed over
-            if way == Way::Forth && !run.told.left.is_empty() {
-                return Err(Error::Between { paths: run.told.left.iter().map(|path| shown(path)).collect() });
+            if direction == Direction::Apply && !run.report.left.is_empty() {
+                return Err(Error::Between { paths: run.report.left.iter().map(|path| path_text(path)).collect() });
             }
         }
-        Ok(run.told.carried())
+        Ok(run.report.into_written())
     }
 
     /// Brings index and branch to where the files are, the branch by compare-and-swap and last.
@@ -162,13 +153,13 @@ enum Pass {
 struct Run<'a> {
     checkout: &'a Checkout,
     task: TaskId,
-    planned: &'a BTreeMap<PathBuf, Planned>,
-    way: Way,
-    told: Told,
+    planned: &'a BTreeMap<PathBuf, PlannedFile>,
+    direction: Direction,
+    report: Report,
 }
 
 #[derive(Default)]
-struct Told {
+struct Report {
     moved: BTreeSet<PathBuf>,
     left: BTreeSet<PathBuf>,
     linked: BTreeSet<PathBuf>,
@@ -178,13 +169,13 @@ struct Told {
 
 impl Run<'_> {
     fn step(&mut self, batch: &[&PathBuf], pass: Pass) -> Result<(), Error> {
-        let contents = self.checkout.planned_contents(self.planned, batch)?;
+        let contents = self.checkout.plan_contents(self.planned, batch)?;
         for (path, (before, after)) in batch.iter().zip(contents) {
-            let (from, to) = match self.way {
-                Way::Forth => (before, after),
-                Way::Back => (after, before),
+            let (from, to) = match self.direction {
+                Direction::Apply => (before, after),
+                Direction::Revert => (after, before),
             };
-            if !self.told.left.contains(*path) {
+            if !self.report.left.contains(*path) {
                 self.path(path, (from, to), pass)?;
             }
         }
@@ -198,11 +189,11 @@ impl Run<'_> {
         let moving = Moving { root, path, own: &own, from: from.as_ref(), to: to.as_ref() };
         if pass == Pass::Look && moving.settle()? == Outcome::Kept {
             // two versions of the person's: theirs to choose from
-            self.told.left.insert(path.to_owned());
-            self.told.left.insert(path.with_file_name(&own));
+            self.report.left.insert(path.to_owned());
+            self.report.left.insert(path.with_file_name(&own));
             return Ok(());
         }
-        let found = disk::look(root, path)?;
+        let found = disk::read(root, path)?;
         let is_submodule = |content: &Option<Content>| content.as_ref().is_some_and(Content::is_submodule);
         // where a submodule was, an empty directory is not nothing
         let is_left = pass == Pass::Take && found == Found::Directory && is_submodule(&from) && to.is_none();
@@ -215,7 +206,7 @@ impl Run<'_> {
         }
         let half_way = found == Found::Absent && is_submodule(&to);
         if !half_way && !self.may_go(path, &found, from.as_ref(), to.as_ref(), pass)? {
-            self.told.left.insert(path.to_owned());
+            self.report.left.insert(path.to_owned());
             return Ok(());
         }
         if matches!((pass, &to), (Pass::Take, None) | (Pass::Put, Some(_))) {
@@ -226,7 +217,7 @@ impl Run<'_> {
             (Pass::Take, None) if is_submodule(&from) => {
                 // one that is filled is the person's: git leaves it too
                 if !disk::remove_empty(root, path)? {
-                    self.told.filled.insert(path.to_owned());
+                    self.report.filled.insert(path.to_owned());
                     return Ok(());
                 }
                 done
@@ -241,21 +232,21 @@ impl Run<'_> {
             }
             (Pass::Put, Some(to)) => {
                 if found == Found::Directory && !disk::remove_empty(root, path)? {
-                    self.told.left.insert(path.to_owned());
+                    self.report.left.insert(path.to_owned());
                     return Ok(());
                 }
-                moving.put(to, planned.and_then(|one| one.rights).filter(|_| self.way == Way::Back))?
+                moving.put(to, planned.and_then(|one| one.rights).filter(|_| self.direction == Direction::Revert))?
             }
         };
         if moved.outcome == Outcome::Done {
-            self.told.moved.insert(path.to_owned());
+            self.report.moved.insert(path.to_owned());
         } else {
-            self.told.left.insert(path.to_owned());
+            self.report.left.insert(path.to_owned());
         }
         if moved.had_links {
-            self.told.linked.insert(path.to_owned());
+            self.report.linked.insert(path.to_owned());
         }
-        self.told.by_steps |= moved.by_steps;
+        self.report.by_steps |= moved.by_steps;
         crash::point("file.moved");
         Ok(())
     }
@@ -296,19 +287,19 @@ impl Run<'_> {
 
     /// Whether nothing is to be at a path of the plan.
     fn goes(&self, path: &Path) -> bool {
-        self.planned.get(path).is_some_and(|one| match self.way {
-            Way::Forth => one.after.is_none(),
-            Way::Back => one.before.is_none(),
+        self.planned.get(path).is_some_and(|one| match self.direction {
+            Direction::Apply => one.after.is_none(),
+            Direction::Revert => one.before.is_none(),
         })
     }
 }
 
-impl Told {
-    fn carried(self) -> Carried {
-        let list = |paths: &BTreeSet<PathBuf>| paths.iter().map(|path| shown(path)).collect::<Vec<_>>();
+impl Report {
+    fn into_written(self) -> Written {
+        let list = |paths: &BTreeSet<PathBuf>| paths.iter().map(|path| path_text(path)).collect::<Vec<_>>();
         let mut notices: Vec<_> = [
-            listed("had other names (hard links), which keep the old content", &list(&self.linked)),
-            listed("submodules that stay on the disk, since they are not empty", &list(&self.filled)),
+            names_notice("had other names (hard links), which keep the old content", &list(&self.linked)),
+            names_notice("submodules that stay on the disk, since they are not empty", &list(&self.filled)),
         ]
         .into_iter()
         .flatten()
@@ -320,6 +311,6 @@ impl Told {
                     .to_owned(),
             );
         }
-        Carried { moved: list(&self.moved), left: list(&self.left), notices }
+        Written { moved: list(&self.moved), left: list(&self.left), notices }
     }
 }

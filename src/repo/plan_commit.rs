@@ -12,7 +12,7 @@ use std::{
 
 use super::{
     Checkout, Error,
-    checkpoint::{Author, commit_tree},
+    commit::{Author, commit_tree},
     disk::{Content, SUBMODULE},
     git::LONG,
     io_error,
@@ -27,14 +27,14 @@ pub(super) type Contents = BTreeMap<PathBuf, Option<Content>>;
 
 /// A file of a plan: the modes and ids of what it was and is to be.
 #[derive(Default)]
-pub(super) struct Planned {
+pub(super) struct PlannedFile {
     pub(super) before: Option<(String, String)>,
     pub(super) after: Option<(String, String)>,
     /// The rights of a file that goes, for when it comes back.
     pub(super) rights: Option<u32>,
 }
 
-impl Planned {
+impl PlannedFile {
     /// Whether all that is to be done is in the index: a submodule comes, moves or goes.
     pub(super) fn is_submodule(&self) -> bool {
         match (&self.before, &self.after) {
@@ -52,14 +52,14 @@ pub(super) struct Parts<'a> {
 }
 
 impl Checkout {
-    pub(super) fn planned_files(&self, plan: &CommitId) -> Result<Vec<PathBuf>, Error> {
-        Ok(self.planned(plan)?.into_keys().collect())
+    pub(super) fn plan_paths(&self, plan: &CommitId) -> Result<Vec<PathBuf>, Error> {
+        Ok(self.read_plan(plan)?.into_keys().collect())
     }
 
     /// What a plan says of each of its paths.
-    pub(super) fn planned(&self, plan: &CommitId) -> Result<BTreeMap<PathBuf, Planned>, Error> {
+    pub(super) fn read_plan(&self, plan: &CommitId) -> Result<BTreeMap<PathBuf, PlannedFile>, Error> {
         let listed = self.git().call(["ls-tree", "-r", "-z", "--full-tree", &plan.0]).limit(LONG).parts()?;
-        let mut planned: BTreeMap<PathBuf, Planned> = BTreeMap::new();
+        let mut planned: BTreeMap<PathBuf, PlannedFile> = BTreeMap::new();
         let mut rights = None;
         for line in listed {
             let unreadable = || Error::Unreadable {
@@ -89,7 +89,7 @@ impl Checkout {
         Ok(planned)
     }
 
-    fn read_rights(&self, id: &str, planned: &mut BTreeMap<PathBuf, Planned>) -> Result<(), Error> {
+    fn read_rights(&self, id: &str, planned: &mut BTreeMap<PathBuf, PlannedFile>) -> Result<(), Error> {
         for line in self.git().call(["cat-file", "blob", id]).parts()? {
             let text = String::from_utf8_lossy(&line);
             let mode = text.split(' ').next().and_then(|mode| u32::from_str_radix(mode, 8).ok());
@@ -105,9 +105,9 @@ impl Checkout {
     }
 
     /// What these files were and are to be.
-    pub(super) fn planned_contents(
+    pub(super) fn plan_contents(
         &self,
-        planned: &BTreeMap<PathBuf, Planned>,
+        planned: &BTreeMap<PathBuf, PlannedFile>,
         batch: &[&PathBuf],
     ) -> Result<Vec<Sides>, Error> {
         let of = |path: &&PathBuf| planned.get(*path).map(|one| [one.before.clone(), one.after.clone()]);
@@ -145,7 +145,7 @@ impl Checkout {
     }
 
     /// Writes a plan's objects; `index` is a name for an index of its own.
-    pub(super) fn write_plan(
+    pub(super) fn commit_plan(
         &self,
         task: TaskId,
         at_ms: u64,

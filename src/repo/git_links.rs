@@ -3,16 +3,16 @@
 
 use std::{
     fs,
-    io::Write,
-    os::{fd::OwnedFd, unix::fs::PermissionsExt},
-    path::{Path, PathBuf},
+    os::fd::OwnedFd,
+    path::Path,
     sync::{Arc, PoisonError},
 };
 
 use super::{
-    Error, TaskBranch, Worktree, directory, discarded_ref, io_error,
+    Error, Worktree, directory, io_error,
+    names::lock_reason,
     removal::remove_tree,
-    worktree::{read_file, read_line, reason},
+    small_files::{read_file, read_line, replace_file},
 };
 use crate::domain::checkout::Isolation;
 
@@ -23,7 +23,7 @@ impl Worktree {
         self.refuse_replaced()?;
         self.refuse_gone()?;
         let mut changed = false;
-        if self.branch().isolation == Isolation::Worktree && self.verify_tie()? {
+        if self.branch().isolation == Isolation::Worktree && self.verify_git_file()? {
             changed = true;
             self.repaired(".git");
         }
@@ -75,7 +75,7 @@ impl Worktree {
     }
 
     /// The `.git` file of a directory of its own.
-    fn verify_tie(&self) -> Result<bool, Error> {
+    fn verify_git_file(&self) -> Result<bool, Error> {
         if self.git_dir().symlink_metadata().is_err() {
             self.remake_entry()?;
             self.repaired("entry");
@@ -97,7 +97,7 @@ impl Worktree {
         let entry = self.git_dir();
         fs::create_dir_all(entry).map_err(io_error("make", entry))?;
         // locked before it is one, so that no git prunes it; what names the directory comes last
-        replace_file(&entry.join("locked"), &format!("{}\n", reason(self.branch().task)))?;
+        replace_file(&entry.join("locked"), &format!("{}\n", lock_reason(self.branch().task)))?;
         replace_file(&entry.join("commondir"), "../..\n")?;
         replace_file(&entry.join("HEAD"), &format!("ref: refs/heads/{}\n", self.branch().name))?;
         replace_file(&entry.join("gitdir"), &format!("{}\n", self.path().join(".git").display()))
@@ -111,38 +111,6 @@ impl Worktree {
         }
         self.store().symbolic_head()
     }
-}
-
-/// Where the entry of a directory was that has none any more, and stands: what is in it may be work.
-pub(super) fn lost_entry(branch: &TaskBranch) -> Option<PathBuf> {
-    let entry = tied_to(branch).filter(|entry| entry.symlink_metadata().is_err())?;
-    // of a task that was given up it is a rest of what is kept
-    if branch.checkout.store().reference(&discarded_ref(branch.task)).ok()?.is_some() {
-        return None;
-    }
-    let all = branch.checkout.common_dir().join("worktrees");
-    (branch.checkout.formats().refs_in_files && entry.parent() == Some(&all)).then_some(entry)
-}
-
-/// The entry that the directory says is its own.
-pub(super) fn tied_to(branch: &TaskBranch) -> Option<PathBuf> {
-    read_line(&branch.path.join(".git"))?.strip_prefix("gitdir: ").map(PathBuf::from)
-}
-
-/// Makes a file of git's hold this text, whole or not at all, durably.
-pub(super) fn replace_file(path: &Path, text: &str) -> Result<(), Error> {
-    // always the same name, so that one that was cut off is written over
-    let beside = path.with_file_name(".nisse-writes-git");
-    remove_tree(&beside)?;
-    let put = || -> std::io::Result<()> {
-        let mut new = fs::File::create_new(&beside)?;
-        new.write_all(text.as_bytes())?;
-        // as git makes them
-        new.set_permissions(fs::Permissions::from_mode(0o644))?;
-        new.sync_all()?;
-        fs::rename(&beside, path)
-    };
-    put().map_err(io_error("write", path))
 }
 
 /// The error for a path at which the task's directory does not stand any more: it names what stands in its way.

@@ -12,17 +12,18 @@ use super::{
     Error, Worktree, excludes,
     git::{Git, LONG},
     io_error,
-    staging::{Changes, Staging, paths, scratch, shown},
+    paths::{path_text, paths},
+    staging::scratch,
 };
-use crate::domain::{checkout::Isolation, id::CommitId};
+use crate::domain::checkout::Isolation;
 
 /// The file that names them, in a worktree's own git directory or beside what a task in place keeps.
 const FILE: &str = "nisse-ignored";
 
 impl Worktree {
     /// Notes what is no part of the branch now; `fresh`: only git has put files there, so that nothing is.
-    pub fn set_aside(&self, fresh: bool) -> Result<(), Error> {
-        let path = self.aside_file();
+    pub fn note_ignored(&self, fresh: bool) -> Result<(), Error> {
+        let path = self.ignored_at_start_file();
         let mut noted = Vec::new();
         if !fresh || self.branch().isolation == Isolation::InPlace {
             let git = self.git()?;
@@ -41,7 +42,7 @@ impl Worktree {
     /// artefact: files, and directories that hold nothing else, with a slash behind.
     pub fn ignored_work(&self) -> Result<Vec<String>, Error> {
         let noted = ignored_files(&self.git()?)?;
-        let aside = self.aside()?;
+        let ignored_at_start = self.ignored_at_start()?;
         let left = self.left_out()?;
         // a repository that has some of them in its commits means the others too
         let tracked = self.tracked_artefacts()?;
@@ -50,14 +51,15 @@ impl Worktree {
             let within =
                 if path.as_os_str().as_encoded_bytes().ends_with(b"/") { path.join("x") } else { path.clone() };
             let is_artefact = excludes::artefact(self.path(), &within);
-            !aside.holds(path) && (!is_artefact || within.ancestors().any(|above| tracked.contains(above)))
+            !ignored_at_start.contains(path)
+                && (!is_artefact || within.ancestors().any(|above| tracked.contains(above)))
         };
         let noted = paths(noted.split(|byte| *byte == 0).filter(|path| !path.is_empty()).map(<[u8]>::to_vec).collect());
         let mut work: Vec<&PathBuf> = noted.iter().filter(|path| of_task(path)).chain(&left).collect();
         work.sort_unstable();
         // git names what lies in such a directory too
         work.dedup_by(|path, above| path.starts_with(above));
-        Ok(work.into_iter().map(|path| shown(path)).collect())
+        Ok(work.into_iter().map(|path| path_text(path)).collect())
     }
 
     /// Directories with a name of build artefacts that hold tracked files.
@@ -78,57 +80,32 @@ impl Worktree {
     }
 
     /// What is set aside.
-    pub(super) fn aside(&self) -> Result<Aside, Error> {
-        let path = self.aside_file();
+    pub(super) fn ignored_at_start(&self) -> Result<IgnoredAtStart, Error> {
+        let path = self.ignored_at_start_file();
         let noted = match fs::read(&path) {
             // one that was not furnished yet has none
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
             read => read.map_err(io_error("read", &path))?,
         };
         let noted = noted.split(|byte| *byte == 0).filter(|path| !path.is_empty()).map(<[u8]>::to_vec);
-        Ok(Aside(paths(noted.collect()).into_iter().collect()))
+        Ok(IgnoredAtStart(paths(noted.collect()).into_iter().collect()))
     }
 
     /// The file that names what is set aside.
-    fn aside_file(&self) -> PathBuf {
+    fn ignored_at_start_file(&self) -> PathBuf {
         match self.branch().isolation {
             Isolation::Worktree => self.git_dir().join(FILE),
             Isolation::InPlace => self.checkout().in_place_directory().join(FILE),
         }
     }
-
-    /// Where the state directory lies below the worktree, if it does.
-    pub(super) fn kept_out(&self) -> Option<&Path> {
-        self.checkout().rules().state_below(self.path())
-    }
-
-    /// Takes what is set aside, and what is never staged, out of an index above `commit`, where a command staged it; the
-    /// files stay.
-    pub(super) fn unstage_aside(&self, git: &Git, commit: &CommitId) -> Result<(), Error> {
-        let call = git.call(["diff-index", "-z", "--cached", "--name-only", "--diff-filter=A", "--no-renames"]);
-        let added = paths(call.args([commit.0.as_str(), "--"]).limit(LONG).parts()?);
-        let staged = self.wrongly_staged(git, added)?;
-        Staging { git, root: self.path(), index: None }.remove(&staged)
-    }
-
-    /// What differs from an index, without what is set aside; what is never staged is told apart.
-    pub(super) fn changes(&self, git: &Git, index: Option<&Path>) -> Result<Changes, Error> {
-        let staging = Staging { git, root: self.path(), index };
-        let mut changes = staging.changes()?;
-        let aside = self.aside()?;
-        changes.untracked.retain(|path| !aside.holds(path));
-        changes.repositories.retain(|path| !aside.holds(path));
-        self.checkout().rules().take_out(&mut changes, &staging, &*self.store())?;
-        Ok(changes)
-    }
 }
 
 /// Files, and directories with all that is in them.
-pub(super) struct Aside(HashSet<PathBuf>);
+pub(super) struct IgnoredAtStart(HashSet<PathBuf>);
 
-impl Aside {
+impl IgnoredAtStart {
     /// Whether a path is one of them, or lies below one.
-    pub(super) fn holds(&self, path: &Path) -> bool {
+    pub(super) fn contains(&self, path: &Path) -> bool {
         !self.0.is_empty() && path.ancestors().any(|above| self.0.contains(above))
     }
 

@@ -10,8 +10,8 @@ use std::{
 use super::{
     Checkout, Conflict, Error,
     git::LONG,
-    planned::Planned,
-    staging::{Staging, paths, scratch},
+    plan_commit::PlannedFile,
+    staging::{Staging, scratch},
 };
 use crate::{
     domain::{
@@ -26,7 +26,7 @@ const VERBATIM: &str = "--cleanup=verbatim";
 
 impl Checkout {
     /// Makes the commit, once: one that is there already is found by its parents, and by the task in its message.
-    pub fn land(&self, task: TaskId, landing: &Landing) -> Result<CommitId, Error> {
+    pub fn make_user_commit(&self, task: TaskId, landing: &Landing) -> Result<CommitId, Error> {
         let head = self.store().head()?.commit;
         if head == landing.parent {
             crash::point("land.begun");
@@ -37,13 +37,13 @@ impl Checkout {
             if let Err(error) = made {
                 // a git that outlived a killed nisse may have made it meanwhile
                 let head = self.store().head()?.commit;
-                if head == landing.parent || self.landed(task, landing, head.as_ref())?.is_none() {
+                if head == landing.parent || self.find_user_commit(task, landing, head.as_ref())?.is_none() {
                     return Err(error);
                 }
             }
         }
         let head = self.store().head()?.commit;
-        let Some(made) = self.landed(task, landing, head.as_ref())? else {
+        let Some(made) = self.find_user_commit(task, landing, head.as_ref())? else {
             return Err(Error::HeadMoved { base: landing.parent.clone(), head });
         };
         crash::point("land.made");
@@ -56,7 +56,12 @@ impl Checkout {
     }
 
     /// What this landing has made, at HEAD or below; none if it has made nothing.
-    fn landed(&self, task: TaskId, landing: &Landing, head: Option<&CommitId>) -> Result<Option<CommitId>, Error> {
+    fn find_user_commit(
+        &self,
+        task: TaskId,
+        landing: &Landing,
+        head: Option<&CommitId>,
+    ) -> Result<Option<CommitId>, Error> {
         let Some(head) = head else { return Ok(None) };
         let mut call = self.git().call(["rev-list", "--parents", &head.0]);
         if let Some(parent) = &landing.parent {
@@ -86,7 +91,7 @@ impl Checkout {
     }
 
     /// Whether HEAD holds `commit` already.
-    pub fn holds(&self, commit: &CommitId) -> Result<bool, Error> {
+    pub fn head_contains(&self, commit: &CommitId) -> Result<bool, Error> {
         match self.store().head()?.commit {
             Some(head) => self.store().reaches(&head, commit),
             None => Ok(false),
@@ -95,7 +100,7 @@ impl Checkout {
 
     /// Whether HEAD holds a commit that this landing made, also where it was amended or rebased since: it is known by the
     /// trailers of its message.
-    pub fn has_landed(&self, landing: &Landing) -> Result<bool, Error> {
+    pub fn has_user_commit(&self, landing: &Landing) -> Result<bool, Error> {
         let Some(head) = self.store().head()?.commit else { return Ok(false) };
         if let Some(other) = &landing.merge {
             return self.store().reaches(&head, other);
@@ -140,7 +145,7 @@ impl Checkout {
         let start = landing.parent.as_ref().map_or("--empty", |parent| parent.0.as_str());
         self.git().call(["read-tree", start]).index(Some(&index)).limit(LONG).run()?;
         let (pointers, files): (Vec<_>, Vec<_>) =
-            self.planned(plan)?.into_iter().partition(|(_, planned)| planned.is_submodule());
+            self.read_plan(plan)?.into_iter().partition(|(_, planned)| planned.is_submodule());
         let files: Vec<_> = files.into_iter().map(|(path, _)| path).collect();
         Staging { git: self.git(), root: self.root(), index: Some(&index) }.add(&files)?;
         self.point(&pointers, &index)?;
@@ -151,7 +156,7 @@ impl Checkout {
     }
 
     /// Makes the index hold what a plan says of submodules: of these nothing is on the disk but a directory.
-    fn point(&self, pointers: &[(PathBuf, Planned)], index: &Path) -> Result<(), Error> {
+    fn point(&self, pointers: &[(PathBuf, PlannedFile)], index: &Path) -> Result<(), Error> {
         let mut input = Vec::new();
         let mut gone = Vec::new();
         for (path, planned) in pointers {
@@ -190,50 +195,10 @@ impl Checkout {
         merged
     }
 
-    /// Takes back a merge of `other` that has not become a commit. Where git was ended before it had noted that it
-    /// merges, what is staged, or
-    /// only written, is known by being what `other` has, or the merge would.
-    pub fn abort_merge(&self, other: &CommitId) -> Result<(), Error> {
-        if self.abort_known_merge(other)? {
-            return Ok(());
-        }
-        let changed = self.staged_since("HEAD", &[])?;
-        if changed.is_empty() {
-            return self.take_merged_files_back(other);
-        }
-        if !self.staged_since(&other.0, &changed)?.is_empty() {
-            return Ok(());
-        }
-        self.unstage_merge(other)
-    }
-
-    fn abort_known_merge(&self, other: &CommitId) -> Result<bool, Error> {
-        let merging = std::fs::read_to_string(self.git_dir().join("MERGE_HEAD"));
-        let known = merging.is_ok_and(|text| text.trim() == other.0);
-        if known {
-            self.before_files_become("HEAD", &other.0)?;
-            self.git().call(["merge", "--abort"]).limit(LONG).run()?;
-        }
-        Ok(known)
-    }
-
-    /// Files and index as in HEAD where they were merged; a file that differs from the index is left, and an error.
-    fn unstage_merge(&self, other: &CommitId) -> Result<(), Error> {
-        self.before_files_become("HEAD", &other.0)?;
-        self.git().call(["reset", "--quiet", "--merge", "HEAD"]).limit(LONG).run().map(drop)
-    }
-
-    /// Those of the paths (none for any) that are staged otherwise than `rev` has them.
-    fn staged_since(&self, rev: &str, among: &[PathBuf]) -> Result<Vec<PathBuf>, Error> {
-        let call =
-            self.git().call(["diff", "-z", "--cached", "--name-only", "--no-ext-diff", "--no-renames", rev, "--"]);
-        Ok(paths(call.args(among).variable("GIT_LITERAL_PATHSPECS", "1").limit(LONG).parts()?))
-    }
-
     /// Makes the index say of these files what HEAD says; the rest of it stays.
     fn follow_head(&self, plan: &CommitId) -> Result<(), Error> {
         let mut input = Vec::new();
-        for path in self.planned_files(plan)? {
+        for path in self.plan_paths(plan)? {
             input.extend_from_slice(path.as_os_str().as_bytes());
             input.push(0);
         }

@@ -12,52 +12,46 @@ use std::{
     fs,
     io::Read,
     path::{Path, PathBuf},
-    sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicUsize, Ordering},
-    },
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use super::{
-    Error, Worktree, excludes,
-    files_clock::{Stamp, TICK, clock_ahead, machine_time, stamp},
+    excludes,
+    files_clock::{Stamp, TICK, clock_ahead, machine_time},
     tree_walk::{Unholdable, walk},
 };
-use crate::domain::{
-    checkout::Isolation,
-    id::{CommitId, Hash},
-};
+use crate::domain::id::{CommitId, Hash};
 
 /// Trees with more files are left to git, which need not look into ignored directories.
-const MOST: usize = 30_000;
+pub(super) const MOST: usize = 30_000;
 /// Bytes of a file that is compared by its bytes.
 const SMALL: u64 = 1 << 20;
 
 /// How many paths may differ for their looks to be enough.
 const FEW: usize = 100;
 
-/// What was seen. Cloned, it is the same.
+/// What was tree. Cloned, it is the same.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Memory(Arc<Mutex<Kept>>);
+pub(super) struct StatCache(Arc<Mutex<Cached>>);
 
 #[derive(Debug, Default)]
-struct Kept {
-    seen: Option<Seen>,
+pub(super) struct Cached {
+    pub(super) tree: Option<CachedTree>,
     /// What the last look met that no commit can hold; none if it was not a look at all.
-    unholdable: Option<Unholdable>,
+    pub(super) unholdable: Option<Unholdable>,
     /// See [`clock_ahead`]; looked up once, since it costs a file.
     clock_ahead: OnceCell<Option<i128>>,
 }
 
-impl Memory {
-    fn lock(&self) -> MutexGuard<'_, Kept> {
+impl StatCache {
+    pub(super) fn lock(&self) -> MutexGuard<'_, Cached> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Kept {
+impl Cached {
     /// The time by the clock that stamps these files.
-    fn now(&mut self, root: &Path) -> Option<i128> {
+    pub(super) fn now(&mut self, root: &Path) -> Option<i128> {
         let ahead = *self.clock_ahead.get_or_init(|| clock_ahead(root));
         ahead.map(|ahead| machine_time() + ahead)
     }
@@ -65,18 +59,18 @@ impl Kept {
 
 /// A working tree as it was.
 #[derive(Debug)]
-pub(super) struct Seen {
+pub(super) struct CachedTree {
     /// The commit that holds all of it.
-    at: CommitId,
+    pub(super) at: CommitId,
     /// By path; plain text compares and hashes faster than a path does.
-    files: HashMap<OsString, File>,
+    pub(super) files: HashMap<OsString, CachedFile>,
     /// What git's answer depends on besides: index, HEAD, configuration, rules.
-    own: Vec<Option<Stamp>>,
+    pub(super) own: Vec<Option<Stamp>>,
 }
 
 /// A file as it was.
 #[derive(Debug)]
-pub(super) struct File {
+pub(super) struct CachedFile {
     stamp: Stamp,
     /// Its bytes, if it had just changed.
     fresh: Option<Hash>,
@@ -84,143 +78,25 @@ pub(super) struct File {
 
 /// What a look tells.
 #[derive(PartialEq, Eq, Debug)]
-pub(super) enum Looks {
+pub(super) enum TreeState {
     /// All is as it was.
-    Same,
+    Unchanged,
     /// At most these paths are not, and how git stands to any other has not changed.
-    Differ(Vec<String>),
+    Changed(Vec<String>),
     /// Ask git.
     Unknown,
 }
 
-impl Worktree {
-    /// How the tree looks beside what it was when all of it was in `commit`.
-    pub(super) fn looks_beside(&self, commit: &CommitId) -> Looks {
-        let mut kept = self.memory.lock();
-        let now = kept.now(self.path());
-        let own = self.own_stamps();
-        kept.unholdable = None;
-        let Some((seen, now)) = kept.seen.as_mut().filter(|seen| seen.at == *commit && seen.own == own).zip(now) else {
-            return Looks::Unknown;
-        };
-        let (looks, unholdable) = seen.compare(self.path(), self.kept_out(), now);
-        kept.unholdable = unholdable;
-        looks
-    }
-
-    /// What the last look met that no commit can hold, once; none if no look went through all of the tree.
-    pub(super) fn unholdable_as_looked(&self) -> Option<Unholdable> {
-        self.memory.lock().unholdable.take()
-    }
-
-    /// The paths whose files differ from those of `commit`, as [`Self::changed_since`] gives them, and at once where all
-    /// looks as it did when all of it was in there. Of a checkout that somebody took off the task's branch, it is HEAD.
-    pub fn differs_from(&self, commit: &CommitId) -> Result<Vec<String>, Error> {
-        if self.looks_beside(commit) == Looks::Same {
-            return Ok(Vec::new());
-        }
-        if self.branch().isolation == Isolation::InPlace && !self.branch().is_checked_out()? {
-            return Ok(vec!["HEAD".to_owned()]);
-        }
-        let seen = self.look();
-        self.forget();
-        let changed = self.changed_since(commit)?;
-        if changed.is_empty() {
-            self.remember(seen, commit);
-        }
-        Ok(changed)
-    }
-
-    /// Whether one path looks as it did when all of the tree was in `commit`, and so does what git's answer depends on.
-    #[must_use]
-    pub fn looks_same_at(&self, path: &str, commit: &CommitId) -> bool {
-        let (kept, own) = (self.memory.lock(), self.own_stamps());
-        let Some(seen) = kept.seen.as_ref().filter(|seen| seen.at == *commit && seen.own == own) else { return false };
-        match (seen.files.get(OsStr::new(path)), self.path().join(path).symlink_metadata()) {
-            (Some(file), Ok(found)) => file.is(self.path(), Path::new(path), stamp(&found)),
-            (None, Err(error)) => error.kind() == std::io::ErrorKind::NotFound,
-            (Some(_), Err(_)) | (None, Ok(_)) => false,
-        }
-    }
-
-    /// Looks, before git does: what changes later will not look so. None if this tree is not to be judged by looks.
-    pub(super) fn look(&self) -> Option<Seen> {
-        let (root, now) = (self.path(), self.memory.lock().now(self.path())?);
-        let count = AtomicUsize::new(0);
-        let (parts, unholdable) = walk(
-            root,
-            |path| Some(path) == self.kept_out(),
-            |files: &mut Vec<_>, path, stamp| {
-                let Some(file) = File::new(root, path, stamp, now) else { return false };
-                files.push((path.as_os_str().to_owned(), file));
-                count.fetch_add(1, Ordering::Relaxed) < MOST
-            },
-        )?;
-        self.memory.lock().unholdable = Some(unholdable);
-        Some(Seen { at: CommitId(String::new()), files: parts.into_iter().flatten().collect(), own: Vec::new() })
-    }
-
-    /// The same for some paths; none for one that is not there.
-    pub(super) fn look_at(&self, paths: &[String]) -> Option<Looked> {
-        let now = self.memory.lock().now(self.path())?;
-        let look = |path: &String| {
-            let path = PathBuf::from(path);
-            match self.path().join(&path).symlink_metadata() {
-                Ok(found) => Some((path.clone(), Some(File::new(self.path(), &path, stamp(&found), now)?))),
-                Err(_) => Some((path, None)),
-            }
-        };
-        paths.iter().map(look).collect()
-    }
-
-    /// From now on, what was seen is what `commit` holds.
-    pub(super) fn remember(&self, seen: Option<Seen>, commit: &CommitId) {
-        let own = self.own_stamps();
-        self.memory.lock().seen = seen.map(|seen| Seen { at: commit.clone(), own, ..seen });
-    }
-
-    /// What was seen at `parent` goes on at `commit`, with some paths as they were looked at.
-    pub(super) fn remember_paths(&self, looked: Option<Looked>, parent: &CommitId, commit: &CommitId) {
-        let mut kept = self.memory.lock();
-        let Some((mut seen, looked)) = kept.seen.take().filter(|seen| seen.at == *parent).zip(looked) else { return };
-        for (path, file) in looked {
-            match file {
-                Some(file) => seen.files.insert(path.into_os_string(), file),
-                None => seen.files.remove(path.as_os_str()),
-            };
-        }
-        kept.seen = Some(Seen { at: commit.clone(), own: self.own_stamps(), ..seen });
-    }
-
-    /// Nothing is known of the files any more.
-    pub(super) fn forget(&self) {
-        self.memory.lock().seen = None;
-    }
-
-    fn own_stamps(&self) -> Vec<Option<Stamp>> {
-        let common = self.checkout().common_dir();
-        [
-            self.git_dir().join("index"),
-            self.git_dir().join("HEAD"),
-            self.git_dir().join("config.worktree"),
-            common.join("config"),
-            common.join("info/exclude"),
-            common.join("info/attributes"),
-            common.join("refs/heads").join(self.branch().name()),
-            self.path().join(".git"),
-        ]
-        .iter()
-        // in place, `.git` is a directory, whose times tell nothing
-        .map(|path| path.symlink_metadata().ok().filter(|found| !found.is_dir()).map(|found| stamp(&found)))
-        .collect()
-    }
-}
-
 /// Some paths, each with what is there.
-pub(super) type Looked = Vec<(PathBuf, Option<File>)>;
+pub(super) type CachedFiles = Vec<(PathBuf, Option<CachedFile>)>;
 
-impl Seen {
-    fn compare(&mut self, root: &Path, kept_out: Option<&Path>, now: i128) -> (Looks, Option<Unholdable>) {
+impl CachedTree {
+    pub(super) fn compare(
+        &mut self,
+        root: &Path,
+        kept_out: Option<&Path>,
+        now: i128,
+    ) -> (TreeState, Option<Unholdable>) {
         /// What one thread found.
         #[derive(Default)]
         struct Part {
@@ -247,7 +123,7 @@ impl Seen {
                 part.differ.len() <= FEW
             },
         );
-        let Some((parts, unholdable)) = walked else { return (Looks::Unknown, None) };
+        let Some((parts, unholdable)) = walked else { return (TreeState::Unknown, None) };
         let (mut known, mut differ) = (0, Vec::new());
         for part in parts {
             known += part.known;
@@ -266,7 +142,7 @@ impl Seen {
                     true
                 },
             ) else {
-                return (Looks::Unknown, None);
+                return (TreeState::Unknown, None);
             };
             let there: HashSet<OsString> = parts.into_iter().flatten().collect();
             let gone = self.files.keys().filter(|path| !there.contains(*path)).take(FEW + 1);
@@ -274,7 +150,7 @@ impl Seen {
             differ.extend(gone.map(PathBuf::from));
             if differ.len() == before {
                 // it is back by now
-                return (Looks::Unknown, None);
+                return (TreeState::Unknown, None);
             }
         }
         (judged(root, differ), Some(unholdable))
@@ -282,9 +158,9 @@ impl Seen {
 }
 
 /// What a look tells of the paths that differ.
-fn judged(root: &Path, mut differ: Vec<PathBuf>) -> Looks {
+fn judged(root: &Path, mut differ: Vec<PathBuf>) -> TreeState {
     if differ.is_empty() {
-        return Looks::Same;
+        return TreeState::Unchanged;
     }
     differ.sort();
     let plain = differ.len() <= FEW
@@ -292,7 +168,7 @@ fn judged(root: &Path, mut differ: Vec<PathBuf>) -> Looks {
         // a file where a directory was, or the other way round
         && !differ.windows(2).any(|pair| pair[1].starts_with(&pair[0]));
     let texts: Option<Vec<String>> = differ.iter().map(|path| path.to_str().map(str::to_owned)).collect();
-    texts.filter(|_| plain).map_or(Looks::Unknown, Looks::Differ)
+    texts.filter(|_| plain).map_or(TreeState::Unknown, TreeState::Changed)
 }
 
 /// Whether a change here changes nothing in how git stands to any other path: it is no file of rules, and in no
@@ -306,14 +182,14 @@ fn is_plain(root: &Path, path: &Path) -> bool {
         })
 }
 
-impl File {
+impl CachedFile {
     /// None if it cannot be judged by its looks.
-    fn new(root: &Path, path: &Path, stamp: Stamp, now: i128) -> Option<Self> {
+    pub(super) fn new(root: &Path, path: &Path, stamp: Stamp, now: i128) -> Option<Self> {
         let fresh = if is_fresh(stamp, now) { Some(bytes_of(&root.join(path))?) } else { None };
         Some(Self { stamp, fresh })
     }
 
-    fn is(&self, root: &Path, path: &Path, stamp: Stamp) -> bool {
+    pub(super) fn is(&self, root: &Path, path: &Path, stamp: Stamp) -> bool {
         self.stamp == stamp && self.fresh.as_ref().is_none_or(|hash| bytes_of(&root.join(path)).as_ref() == Some(hash))
     }
 }
@@ -342,6 +218,7 @@ mod tests {
     use std::io::Write;
 
     use super::*;
+    use crate::repo::files_clock::stamp;
 
     #[test]
     fn what_had_just_changed_is_compared_by_its_bytes() {
@@ -353,8 +230,8 @@ mod tests {
         write("one");
         let stamp = stamp(&root.join(path).symlink_metadata().unwrap());
         let (.., changed) = stamp;
-        let just = File::new(root, path, stamp, changed + 1).unwrap();
-        let long_ago = File::new(root, path, stamp, changed + TICK).unwrap();
+        let just = CachedFile::new(root, path, stamp, changed + 1).unwrap();
+        let long_ago = CachedFile::new(root, path, stamp, changed + TICK).unwrap();
         assert!(just.is(root, path, stamp) && long_ago.is(root, path, stamp));
         // as if the clock had not moved on
         write("two");
@@ -369,8 +246,8 @@ mod tests {
         for name in ["large", "pipe"] {
             let stamp = stamp(&root.path().join(name).symlink_metadata().unwrap());
             let (.., changed) = stamp;
-            assert!(File::new(root.path(), Path::new(name), stamp, changed).is_none(), "{name}");
-            assert!(File::new(root.path(), Path::new(name), stamp, changed + TICK).is_some(), "{name}");
+            assert!(CachedFile::new(root.path(), Path::new(name), stamp, changed).is_none(), "{name}");
+            assert!(CachedFile::new(root.path(), Path::new(name), stamp, changed + TICK).is_some(), "{name}");
         }
     }
 }

@@ -11,7 +11,7 @@ use std::{
 
 use rustix::fs::Mode;
 
-use super::{Error, Worktree, io_error, staging::shown};
+use super::{Error, Worktree, io_error, paths::path_text};
 use crate::domain::globs::PathGlobs;
 
 impl Worktree {
@@ -42,18 +42,18 @@ impl Worktree {
             if entry.file_name() == ".git" {
                 continue;
             }
-            let meant = meant || globs.iter().any(|globs| globs.matches(&shown(&path)));
+            let meant = meant || globs.iter().any(|globs| globs.matches(&path_text(&path)));
             // of a directory, git is asked about what would be in it: it need not be there yet; a link may stand for one
             let mut asked = Vec::new();
             if !kind.is_dir() {
-                asked.push(shown(&path));
+                asked.push(path_text(&path));
             }
             if !kind.is_file() {
-                asked.push(shown(&path.join("any")));
+                asked.push(path_text(&path.join("any")));
             }
             if meant && !self.ignored(&asked)?.is_empty() {
                 if self.copy_one(&path).map_err(io_error("copy", &entry.path()))? {
-                    copied.push(shown(&path));
+                    copied.push(path_text(&path));
                 }
             } else if kind.is_dir() && !entry.path().join(".git").exists() {
                 self.copy_below(&path, meant, globs, copied)?;

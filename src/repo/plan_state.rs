@@ -4,9 +4,9 @@ use std::{collections::BTreeSet, path::PathBuf};
 
 use super::{
     Checkout, Error,
+    commit::is_snapshot_of,
     disk::{self, Content, Found},
-    snapshot::is_snapshot_of,
-    staging::shown,
+    paths::path_text,
 };
 use crate::domain::id::{CommitId, TaskId};
 
@@ -28,20 +28,20 @@ impl PlanFiles {
     /// Those that are neither, in words.
     #[must_use]
     pub fn changed(&self) -> Vec<String> {
-        self.changed.iter().map(|path| shown(path)).collect()
+        self.changed.iter().map(|path| path_text(path)).collect()
     }
 }
 
 impl Checkout {
     /// How the paths of a plan are on the disk. A submodule tells nothing: only its directory is there.
     pub fn plan_files(&self, plan: &CommitId) -> Result<PlanFiles, Error> {
-        let planned = self.planned(plan)?;
+        let planned = self.read_plan(plan)?;
         let paths: Vec<&PathBuf> =
             planned.iter().filter(|(_, one)| !one.is_submodule()).map(|(path, _)| path).collect();
         let mut files = PlanFiles::default();
         for batch in paths.chunks(BATCH) {
-            for (path, (before, after)) in batch.iter().zip(self.planned_contents(&planned, batch)?) {
-                let found = disk::look(self.root(), path)?;
+            for (path, (before, after)) in batch.iter().zip(self.plan_contents(&planned, batch)?) {
+                let found = disk::read(self.root(), path)?;
                 let is = |wanted: Option<&Content>| match (&found, wanted) {
                     (Found::Absent | Found::Directory | Found::Behind(_), None) => true,
                     (Found::File(content), Some(wanted)) => content == wanted,
@@ -59,11 +59,6 @@ impl Checkout {
             }
         }
         Ok(files)
-    }
-
-    /// Whether a commit is still there: what nothing holds any more is collected after a while.
-    pub fn is_kept(&self, commit: &CommitId) -> Result<bool, Error> {
-        Ok(self.store().message(commit)?.is_some())
     }
 
     /// Whether HEAD goes on from where it was when the snapshot `before` was made.
@@ -91,7 +86,7 @@ impl Checkout {
         };
         let moved: BTreeSet<PathBuf> = self.changes(&base, &head)?.into_iter().map(|change| change.path).collect();
         let own = self.own_changes()?;
-        let mut committed: BTreeSet<PathBuf> = self.planned_files(plan)?.into_iter().collect();
+        let mut committed: BTreeSet<PathBuf> = self.plan_paths(plan)?.into_iter().collect();
         committed.retain(|path| moved.contains(path) && !own.contains(path));
         Ok(committed)
     }
@@ -100,7 +95,7 @@ impl Checkout {
     pub fn is_plan_committed(&self, plan: &CommitId) -> Result<bool, Error> {
         let own = self.own_changes()?;
         let untracked = self.untracked()?;
-        Ok(!self.planned_files(plan)?.iter().any(|path| own.contains(path) || untracked.contains(path)))
+        Ok(!self.plan_paths(plan)?.iter().any(|path| own.contains(path) || untracked.contains(path)))
     }
 
     /// Whether nothing of these commits' paths differs from HEAD.

@@ -1,7 +1,7 @@
 //! Paths that stay beneath a root.
 //!
-//! Two steps. [`Root::resolve`] follows links by name and refuses what leaves the root or meets `.git`; its answer
-//! holds no link. [`Root::parent`] then opens that answer part by part, each relative to the directory before and
+//! Two steps. [`RootDirectory::resolve`] follows links by name and refuses what leaves the root or meets `.git`; its answer
+//! holds no link. [`RootDirectory::parent`] then opens that answer part by part, each relative to the directory before and
 //! never through a link. So a part that becomes a link in between is refused, not followed, on every Unix alike.
 
 use std::{
@@ -30,12 +30,12 @@ const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::
 
 /// An open root directory.
 #[derive(Debug)]
-pub(super) struct Root {
+pub(super) struct RootDirectory {
     path: PathBuf,
     directory: OwnedFd,
 }
 
-impl Root {
+impl RootDirectory {
     /// Opens the directory at `path`, an absolute one without links.
     pub(super) fn open(path: &Path) -> Result<Self, Error> {
         let opened = || -> io::Result<Self> {
@@ -226,7 +226,7 @@ mod tests {
 
     use super::*;
 
-    fn refusal(root: &Root, path: &str) -> String {
+    fn refusal(root: &RootDirectory, path: &str) -> String {
         match root.resolve(path) {
             Err(Error::Refused(reason)) => reason,
             other => panic!("{path}: {other:?}"),
@@ -251,7 +251,7 @@ mod tests {
         symlink("../missing.txt", inner.join("outdangling")).unwrap();
         symlink(".git", inner.join("gitlink")).unwrap();
         symlink("circle", inner.join("circle")).unwrap();
-        let root = Root::open(&inner.canonicalize().unwrap()).unwrap();
+        let root = RootDirectory::open(&inner.canonicalize().unwrap()).unwrap();
 
         for (asked, path, kind) in [
             ("link.txt", "real/t.txt", FileKind::File),
@@ -289,7 +289,7 @@ mod tests {
         let inner = outer.path().join("root");
         std::fs::create_dir_all(&inner).unwrap();
         symlink(outer.path(), inner.join("sub")).unwrap();
-        let root = Root::open(&inner.canonicalize().unwrap()).unwrap();
+        let root = RootDirectory::open(&inner.canonicalize().unwrap()).unwrap();
         assert!(matches!(root.parent("sub/file", true), Err(Error::Refused(_))));
         assert!(matches!(root.parent("../file", true), Err(Error::Refused(_))));
         assert!(matches!(root.parent(".git/config", true), Err(Error::Refused(_))));
