@@ -1,4 +1,4 @@
-//! Answering a call: what the model got wrong is a refusal that it can read, what it asks for is done.
+//! Runs and answers a call. If the model made a mistake, the answer is a refusal that it can read.
 //!
 //! An effect is preceded by its intent and followed, in one transaction, by result, checkpoint and settlement: see
 //! [`super::intents`].
@@ -22,7 +22,7 @@ use crate::{
     log::Journal,
 };
 
-/// Does what the call asks for and answers it.
+/// Runs the call and answers it.
 pub(super) async fn act(
     journal: &mut Journal,
     place: &mut Workplace<'_>,
@@ -51,7 +51,7 @@ pub(super) async fn act(
     }
 }
 
-/// Answers a call without doing it.
+/// Answers a call without running it.
 pub(super) fn skip(
     journal: &mut Journal,
     place: &Workplace<'_>,

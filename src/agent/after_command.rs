@@ -1,4 +1,4 @@
-//! What a command may have done to the repository beside its files: seen to after it, and told to the model.
+//! Checks and repairs after a command: what it may have done to the repository other than to files.
 
 use super::{
     Error, record, uncommittable,
@@ -10,14 +10,14 @@ use crate::{
     repo::{Checkout, Worktree},
 };
 
-/// What a model is told whose command took something of the user's away.
+/// What the model is told after its command deleted something of the user's.
 const PERSONS: &str = "Branches, tags and stash of this repository are the person's; leave them alone. The stash is the \
                        same in every worktree: to put changes aside, use `git diff > file`.";
 
-/// After a command: branch and HEAD go back to where the task has them, and what is the user's and gone comes back. Gives
-/// what the model has to know of the latter.
+/// After a command, restores the task's branch and HEAD, and refs of the user's that are gone. Returns what the model must
+/// know of the latter.
 pub(super) fn see_to(journal: &mut Journal, worktree: &Worktree, head: &CommitId) -> Result<Option<String>, Error> {
-    // nothing of the command runs any more
+    // no process of the command is running now
     record_locks(journal, worktree.remove_left_locks()?)?;
     worktree.take_in(head)?;
     worktree.see_to_persons()?;
@@ -35,10 +35,10 @@ fn record_locks(journal: &mut Journal, locks: Vec<String>) -> Result<(), Error> 
     Ok(())
 }
 
-/// The user's, where the process was cut off that ran a command.
+/// Restores refs of the user's after a process that ran a command was killed.
 pub(super) fn see_to_again(journal: &mut Journal, checkout: &Checkout) -> Result<(), Error> {
     let worktree = match existing_worktree(journal.task(), checkout) {
-        // what is given up needs nothing of a place that cannot be reached any more, or whose commits are gone
+        // giving up needs nothing from a repository that is unreachable or has lost the commits
         Err(Error::Repo(_)) if journal.task().is_given_up() => return Ok(()),
         worktree => worktree?,
     };
@@ -48,10 +48,10 @@ pub(super) fn see_to_again(journal: &mut Journal, checkout: &Checkout) -> Result
     record::repairs(journal, &worktree)
 }
 
-/// Names what a process kept that was cut off before it could say so.
+/// Records what a killed process kept without saying so.
 pub(super) fn name_what_is_kept(journal: &mut Journal, place: &Workplace<'_>) -> Result<(), Error> {
     let task = journal.task();
-    // whoever goes on with a task that rests looks again
+    // resuming a paused task checks again
     let (Some(head), None) = (&task.head, &task.paused) else { return Ok(()) };
     let mut changes = place.branch(task, head)?.pinned_commits()?;
     changes.retain(|kept| !task.changes.iter().any(|told| told.kept() == kept.kept()));
@@ -61,8 +61,8 @@ pub(super) fn name_what_is_kept(journal: &mut Journal, place: &Workplace<'_>) ->
     uncommittable::name_kept(journal)
 }
 
-/// Makes the files of a worktree those of `at` again, after `what` ran. In a checkout no one can tell what that left from
-/// what its person did meanwhile, nor anywhere where its end went `unseen`: all of it is kept, and this says where.
+/// Restores the files of `at` in a worktree after `what` ran. In a checkout, or if its end was `unseen`, the user may have
+/// made the changes, so a copy of them is kept, and the returned text says where.
 pub(super) fn taken_back(
     task: &Task,
     at_ms: u64,

@@ -1,4 +1,4 @@
-//! Asking the model: the intent to spend is durable before the request leaves, the reply whole or absent.
+//! Sends requests to the model: the intent to spend is durable before the request leaves, and a reply is complete or absent.
 
 use std::{fmt::Write as _, pin::pin, time::Duration};
 
@@ -27,9 +27,9 @@ use crate::{
     repo,
 };
 
-/// Builds the request from the log, waits out an earlier failure, asks, and records what came of it.
+/// Builds the request from the log, waits after an earlier failure, sends it, and records the result.
 ///
-/// Where the request does not fit, the eviction alone is recorded: the loop comes round again.
+/// If the request does not fit, only records the eviction: the loop then tries again.
 pub(super) async fn ask(journal: &mut Journal, place: &mut Workplace<'_>, outside: &Outside<'_>) -> Result<(), Error> {
     let llm = outside.llm()?;
     let mut request = match budget::fit(journal.task(), &mut place.view) {
@@ -90,17 +90,17 @@ pub(super) async fn ask(journal: &mut Journal, place: &mut Workplace<'_>, outsid
     recorded
 }
 
-/// A look at the tree that goes on beside what is done meanwhile.
+/// A check of the tree that runs in the background.
 type Look = JoinHandle<Result<Vec<String>, repo::Error>>;
 
-/// Begins to look whether the tree is what the last checkpoint holds.
+/// Starts to check whether the tree is as in the last checkpoint.
 fn begin_look(journal: &Journal, place: &Workplace<'_>) -> Result<Option<Look>, Error> {
     let Some(worktree) = place.worktree.clone() else { return Ok(None) };
     let head = head(journal.task())?;
     Ok(Some(tokio::task::spawn_blocking(move || worktree.differs_from(&head))))
 }
 
-/// False if the user's stop came before the wait was over, which is shorter than what is left of the time cap.
+/// Waits; false if the user stopped it. The wait is shorter than what is left of the time cap.
 async fn wait(journal: &Journal, outside: &Outside<'_>) -> bool {
     let Some(ms) = journal.task().trouble.as_ref().and_then(|last| last.retry_in_ms).filter(|ms| *ms > 0) else {
         return true;
@@ -112,8 +112,8 @@ async fn wait(journal: &Journal, outside: &Outside<'_>) -> bool {
     }
 }
 
-/// One attempt, ended by the user's stop and by the time cap. With the reply's first words a look at the tree begins: a
-/// command is to find it as the last call left it, and nothing waits for the look.
+/// One attempt, ended by the user's stop or the time cap. At the first text of the reply, a check of the tree starts in the
+/// background: the next command must find the tree as the last call left it.
 async fn exchange(
     journal: &Journal,
     place: &Workplace<'_>,
@@ -159,7 +159,7 @@ async fn exchange(
     }
 }
 
-/// Streamed text on its way to whoever watches, masked.
+/// Streamed text for observers, masked.
 struct Shown<'m> {
     text: Stream<'m>,
     reasoning: Stream<'m>,

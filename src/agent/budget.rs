@@ -1,10 +1,10 @@
-//! Fitting the next request to the model's window. Pure: it decides; whoever asks records and sends.
+//! Fits the next request into the model's window. Pure: it only decides; the caller records and sends.
 //!
 //! - A request whose calibrated estimate is over the input budget is never sent.
-//! - Evictions are large and seldom, down to half the budget, so that prompt caches hit in between.
-//! - The last [`KEEP_RECENT_TURNS`] stay in full; fewer do only where the task could not go on otherwise. The last turn
-//!   always does: the model has not seen its results yet.
-//! - After a request that the proxy found too large only a smaller one is sent.
+//! - Evictions are large and rare, down to half the budget, so that prompt caches hit in between.
+//! - The last [`KEEP_RECENT_TURNS`] stay in full, or fewer if the task could not continue otherwise. The last turn always
+//!   does: the model has not seen its results yet.
+//! - After a request that the proxy rejected as too large, only a smaller one is sent.
 
 use super::context::{self, View};
 use crate::{
@@ -15,7 +15,7 @@ use crate::{
     ports::llm::{Request, estimated_tokens},
 };
 
-/// What is to be done before the model can be asked.
+/// What to do before the request is sent.
 #[derive(Debug)]
 pub enum Fit {
     /// Nothing: it fits.
@@ -25,7 +25,7 @@ pub enum Fit {
         /// The last of them.
         through_turn: u32,
     },
-    /// Nothing can be left out any more: why it does not fit.
+    /// Nothing more can be left out; says why the request does not fit.
     Full(String),
 }
 
@@ -52,7 +52,7 @@ pub fn fit(task: &Task, view: &mut View) -> Fit {
             .map(evicting)
             .find(roomy)
             .or_else(|| (1..=KEEP_RECENT_TURNS).rev().map(|keep| evicting(keeping(keep))).find(fits)),
-        // our count was too low, so that it says nothing of how much is enough
+        // our count was too low, so it does not show how much is enough
         Some(refused) => {
             let keep = if refused.count < STRONGER_EVICTIONS { KEEP_RECENT_TURNS / 2 } else { 1 };
             (1..=keep).rev().map(|keep| evicting(keeping(keep))).find(fits)
@@ -64,7 +64,7 @@ pub fn fit(task: &Task, view: &mut View) -> Fit {
     }
 }
 
-/// A request's size, once more results are left out.
+/// A request's size after more results are left out.
 struct Size<'a> {
     task: &'a Task,
     bytes: u64,

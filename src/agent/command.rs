@@ -1,5 +1,5 @@
-//! The one runner of commands: tool calls, checks and the setup. Limits, masking, the end of the output and the words for
-//! how it ended are decided here.
+//! The only runner of commands: tool calls, checks and the setup. Decides limits, masking, the recorded end of the output,
+//! and the words for how a command ended.
 
 use std::{pin::pin, time::Duration};
 
@@ -11,7 +11,7 @@ use crate::{
     ports::host::{self, CommandEnd, CommandOutput, Host},
 };
 
-/// How often the last line of a command's output is shown anew: an eye sees no more.
+/// How often the last line of a command's output is refreshed.
 const GLANCE: Duration = Duration::from_millis(100);
 /// Bytes of the output of a check or a setup kept from its start and from its end.
 const KEEP: usize = 8 * 1024;
@@ -33,7 +33,7 @@ pub(super) fn of_project(journal: &Journal, line: &str) -> host::Command {
     }
 }
 
-/// Runs a command, and shows meanwhile what it says. None: the user asked to stop, and it was ended.
+/// Runs a command and shows its last line of output meanwhile. None: the user asked to stop, and it was killed.
 pub(super) async fn run(
     host: &dyn Host,
     outside: &Outside<'_>,
@@ -104,7 +104,7 @@ impl Ran {
         u64::try_from(self.0.duration.as_millis()).unwrap_or(u64::MAX)
     }
 
-    /// Whether it was the task's time cap that ended it.
+    /// Whether the task's time cap ended it.
     pub(super) fn met_time_cap(&self, journal: &Journal) -> bool {
         self.0.end == CommandEnd::TimedOut && journal.time_left().is_zero()
     }

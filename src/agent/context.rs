@@ -1,7 +1,7 @@
-//! The request, rendered wholly from the log.
+//! Renders the request from the log alone.
 //!
-//! Between two evictions the messages only grow at their end, so that prompt caches hit. An eviction is an event, so that
-//! a resume renders the same bytes; it replaces results of old turns, and nothing else, by stubs of one line (in the fold).
+//! Between two evictions, messages are only appended, so that prompt caches hit. An eviction is an event, so a resume renders
+//! the same bytes; it replaces only results of old turns by stubs of one line (in the fold).
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -15,8 +15,7 @@ use crate::domain::{
 };
 use crate::ports::llm::{Answer, AssistantPart, Message, Request};
 
-/// What of a task's turns was rendered for an earlier request. Messages of closed turns stay what they are, until results
-/// are left out of them or another model answers.
+/// Rendered messages of earlier turns. They stay valid until results are left out of them or another model answers.
 #[derive(Debug, Default)]
 pub struct View {
     evicted_through: u32,
@@ -26,7 +25,7 @@ pub struct View {
 }
 
 impl View {
-    /// Drops what is no longer as it would be rendered now.
+    /// Drops what would now be rendered differently.
     fn bring_up_to_date(&mut self, task: &Task) {
         let same = self.evicted_through == task.evicted_through && self.answering.as_deref() == task.answering();
         if !same || self.turns.len() > task.turns.len() {
@@ -39,7 +38,7 @@ impl View {
     }
 }
 
-/// The next request of a task, with an output ceiling of the model's own.
+/// The next request of a task, with the model's own output limit.
 pub(super) fn request(task: &Task, view: &mut View) -> Request {
     let started = &task.started;
     let number = task.requests + 1;
@@ -117,7 +116,7 @@ fn brief(task: &Task) -> String {
     opening(&started.wording, started.brief(), &started.checks, workspace)
 }
 
-/// The first message: what is to be done, how it is checked, what is there.
+/// The first message: the brief, the checks, and the repository.
 pub(super) fn opening(wording: &Wording, brief: &str, checks: &[String], workspace: &str) -> String {
     let mut text = format!("{}\n\n{}\n", wording.task, brief.trim());
     if !checks.is_empty() {
@@ -151,7 +150,7 @@ fn wire_ids(task: &Task, turn: &Turn) -> BTreeMap<CallId, String> {
         .collect()
 }
 
-/// None where nothing is left that may be sent: an empty message is refused by vendors.
+/// None if nothing is left that may be sent: vendors refuse empty messages.
 fn assistant(task: &Task, turn: &Turn, wire_ids: &BTreeMap<CallId, String>) -> Option<Message> {
     let has_calls = turn.reply.calls().next().is_some();
     let text = turn.reply.text();
@@ -196,7 +195,7 @@ fn answer(result: &ToolResult, wire_ids: &BTreeMap<CallId, String>) -> Answer {
     }
 }
 
-/// The bytes that a request is shorter by when the results of this turn are stubs.
+/// The bytes saved in a request if the results of this turn are stubs.
 pub(super) fn saved_by_stubs(turn: &Turn, wording: &Wording) -> u64 {
     let saved = |result: &ToolResult| turn.stub(result, wording).map_or(0, |stub| result.content.len() - stub.len());
     turn.results.iter().map(|result| saved(result) as u64).sum()
@@ -204,8 +203,8 @@ pub(super) fn saved_by_stubs(turn: &Turn, wording: &Wording) -> u64 {
 
 /// The effort to ask for: a history whose last reasoning is another model's, or was left out with it, goes without.
 ///
-/// A vendor refuses to go on reasoning behind calls that were made without; so once another model has answered, the
-/// requests go without until the model has reasoned by itself again.
+/// A vendor refuses reasoning after calls that were made without it; so after another model has answered, requests do not
+/// ask for reasoning until the model has reasoned again by itself.
 fn reasoning(task: &Task) -> Reasoning {
     for turn in task.turns.iter().rev().filter(|turn| turn.reply.calls().next().is_some()) {
         if !task.is_its_own(turn) {

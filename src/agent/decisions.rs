@@ -1,7 +1,7 @@
-//! Carrying out what a person answered to a gate: back to the last checkpoint, or on with what is there.
+//! Carries out the user's answer to a gate: restore the last checkpoint, or keep what is there.
 //!
-//! Neither loses anything: what a rollback takes away is kept under `refs/nisse/found/<task>`. The answer stands in the
-//! log before anything is touched, and each step may be done again, so that a cut in between asks no one twice.
+//! Neither loses anything: a rollback keeps what it removes under `refs/nisse/found/<task>`. The answer is in the log before
+//! anything is touched, and each step can be repeated, so a crash in between does not ask the user twice.
 
 use super::{
     Error,
@@ -23,8 +23,8 @@ use crate::{
     repo::{Checkout, CheckpointRequest, TaskBranch, Worktree, found_ref},
 };
 
-/// The files of a task that waits for an answer which are no longer as the user was asked about them. They are then
-/// noted as they are, so that the same answer given again is one about them.
+/// The files that changed since the user was asked about them. Their new state is noted, so the same answer given again
+/// applies to it.
 pub fn changed_since_asked(task: &Task, checkout: &Checkout) -> Result<Vec<String>, Error> {
     let Some(worktree) = existing_worktree(task, checkout)? else { return Ok(Vec::new()) };
     let changed = worktree.changed_since_asked()?;
@@ -34,7 +34,7 @@ pub fn changed_since_asked(task: &Task, checkout: &Checkout) -> Result<Vec<Strin
     Ok(changed)
 }
 
-/// Rolls back what an interrupted call did, and answers it so.
+/// Rolls back an interrupted call, and answers it accordingly.
 pub(super) async fn roll_call_back(
     journal: &mut Journal,
     place: &mut Workplace<'_>,
@@ -48,14 +48,14 @@ pub(super) async fn roll_call_back(
     record::answer(journal, place, outside, call, Answered::new(ResultStatus::Failed, text))?;
     record::abandoned(journal, intent, "rolled back, as you decided")?;
     if let Some(told) = told {
-        // the answer has had its effect by now
+        // the answer has already had its effect
         let cause = format!("the files are as they were before the call; {told}");
         record::recovered(journal, cause)?;
     }
     Ok(())
 }
 
-/// Keeps what an interrupted call did, and answers it so.
+/// Keeps what an interrupted call did, and answers it accordingly.
 pub(super) fn keep_call(
     journal: &mut Journal,
     place: &mut Workplace<'_>,
@@ -64,7 +64,7 @@ pub(super) fn keep_call(
     call: &CallId,
 ) -> Result<(), Error> {
     if journal.task().started.workplace.isolation == Isolation::Worktree {
-        // what was there before the command is not known any more, and the directory is the task's own
+        // what was there before the command is unknown, and the directory is the task's own
         uncommittable::record(journal, &[], place.worktree()?.uncommittable()?)?;
     }
     let checkpoint = place.checkpoint(journal.task(), intent, call, None)?;
@@ -82,8 +82,8 @@ pub(super) fn keep_call(
     record::settled(journal, intent, "kept, as you decided")
 }
 
-/// Abandons an interrupted call of a task that is given up. A checkout gets what it may have done taken away, which is
-/// kept aside: it would look like the user's own otherwise, and stay there.
+/// Abandons an interrupted call of a task that is given up. In a checkout, its possible changes are removed and a copy is
+/// kept; otherwise they would look like the user's own.
 pub(super) fn give_call_up(journal: &mut Journal, place: &Workplace<'_>, intent: IntentId) -> Result<(), Error> {
     let task = journal.task();
     let mut cause = "the task was given up".to_owned();
@@ -106,7 +106,7 @@ pub(super) fn give_call_up(journal: &mut Journal, place: &Workplace<'_>, intent:
     record::abandoned(journal, intent, &cause)
 }
 
-/// Makes branch and worktree what the log says, where no call is open.
+/// Restores branch and worktree as in the log, if no call is open.
 pub(super) async fn roll_back(
     journal: &mut Journal,
     place: &mut Workplace<'_>,
@@ -120,7 +120,7 @@ pub(super) async fn roll_back(
     record::recovered(journal, cause)
 }
 
-/// Makes what is in the worktree a checkpoint, where no call is open.
+/// Makes a checkpoint of what is in the worktree, if no call is open.
 pub(super) fn keep(journal: &mut Journal, place: &Workplace<'_>) -> Result<(), Error> {
     let task = journal.task();
     let (Some(decision), Some(call)) = (task.decision, kept_call(task)) else {
@@ -140,7 +140,7 @@ pub(super) fn keep(journal: &mut Journal, place: &Workplace<'_>) -> Result<(), E
     Ok(())
 }
 
-/// What is there beyond the last checkpoint: that, and a commit of the files as they are. None if that is nothing.
+/// The changes since the last checkpoint: that checkpoint, and a commit of the files as they are. None if there are none.
 pub fn beyond(task: &Task, checkout: &Checkout, at_ms: u64) -> Result<Option<(CommitId, CommitId)>, Error> {
     let head = head(task)?;
     let spec = spec(task, &head);
@@ -152,15 +152,15 @@ pub fn beyond(task: &Task, checkout: &Checkout, at_ms: u64) -> Result<Option<(Co
     Ok((found != head).then_some((head, found)))
 }
 
-/// What came of going back to the last checkpoint.
+/// The result of restoring the last checkpoint.
 enum TakenBack {
-    /// It is done; what is to be known of it, if anything is: where what was there is kept.
+    /// Done; says where a copy is kept, if there is one.
     Done(Option<String>),
-    /// It could not be: the log says why the task rests.
+    /// Not possible; the log says why the task is paused.
     Rests,
 }
 
-/// Puts branch and worktree back to the last checkpoint.
+/// Restores branch and worktree of the last checkpoint.
 async fn take_back(
     journal: &mut Journal,
     place: &mut Workplace<'_>,

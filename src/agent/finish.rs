@@ -1,4 +1,4 @@
-//! The end of a run: a task that rests is marked so, one that ended is settled.
+//! The end of a run: records that a task is paused, or settles one that ended.
 //!
 //! Squash and discard come before the completion, the clean-up after it. A discard or clean-up that fails changes no
 //! outcome: it stays pending.
@@ -21,7 +21,7 @@ use crate::{
     log::Journal,
 };
 
-/// Records what `outcome` asks for and returns it.
+/// Records `outcome`, does what it requires, and returns it.
 pub(super) fn finish(journal: &mut Journal, place: &Workplace<'_>, outcome: Outcome) -> Result<Outcome, Error> {
     if journal.task().outcome().is_none() {
         match &outcome {

@@ -1,4 +1,4 @@
-//! Whether a model's window holds the first request of a task: looked at before one begins.
+//! Checks, before a task begins, whether its first request fits the model's window.
 
 use std::sync::Arc;
 
@@ -8,9 +8,9 @@ use crate::{
     ports::llm::{Message, Request},
 };
 
-/// More tokens than the description of a repository comes to: where so many are left, it need not be made.
+/// More tokens than any description of a repository has: with this much room, it need not be made.
 const DESCRIPTION: u64 = 16_000;
-/// The least output ceiling that a model can work with, in tokens.
+/// The smallest output limit that a model can work with, in tokens.
 const LEAST_OUTPUT: u64 = 256;
 
 /// A window that is too small.
@@ -20,17 +20,17 @@ pub struct TooSmall {
     pub alias: String,
     /// Its window, in tokens.
     pub window: u64,
-    /// What of it is kept for the output.
+    /// The part reserved for output.
     pub max_output: u64,
     /// The tokens of the first request.
     pub tokens: u64,
-    /// What of the window is for input.
+    /// The part for input.
     pub budget: u64,
-    /// The setting of the output ceiling that leaves room for it, and as much again for work; none if none does.
+    /// An output limit that leaves room for the request, and as much again for work; none if none does.
     pub ceiling: Option<u64>,
 }
 
-/// Why the first request would not fit. `workspace` describes the repository; it is asked only where that may matter.
+/// Why the first request would not fit. `workspace` describes the repository; it is called only if that may matter.
 #[must_use]
 pub fn too_small(
     role: &Role,

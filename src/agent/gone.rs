@@ -1,4 +1,4 @@
-//! The end of a task whose repository is gone, or holds its commits no more: what is open is given up, nothing is looked for.
+//! Ends a task whose repository is gone or has lost its commits: abandons what is open, without looking for anything.
 
 use super::Error;
 use crate::{
@@ -11,9 +11,9 @@ use crate::{
     log::Journal,
 };
 
-/// Ends a task that its person gave up. `why` says what is gone.
+/// Ends a task that the user gave up. `why` says what is gone.
 pub fn give_up(journal: &mut Journal, why: &str) -> Result<Outcome, Error> {
-    // what outlives the completion would wait for the repository for ever
+    // intents that outlive the completion would wait for the repository forever
     let open = |intent: &&Intent| intent.id != IntentId::TASK && intent.status == Status::Pending;
     let open: Vec<IntentId> = journal.task().intents.iter().filter(open).map(|intent| intent.id).collect();
     for intent in open {

@@ -1,4 +1,4 @@
-//! Naming the files that go with a worktree and are in no commit.
+//! Names the files that are removed with a worktree and are in no commit.
 
 use super::{
     Error, record,
@@ -9,10 +9,11 @@ use crate::{
     log::Journal,
 };
 
-/// How many of the ignored files that go with a worktree are named.
+/// The most ignored files that are named.
 const NAMED: usize = 20;
 
-/// Names what goes with the worktree and is in no commit. What cannot be listed changes no outcome.
+/// Records the files that are removed with the worktree and are in no commit. A failure to list them does not change the
+/// outcome.
 pub(super) fn name(journal: &mut Journal, place: &Workplace<'_>) -> Result<(), Error> {
     let task = journal.task();
     let told = task.left_out.is_some() || task.pending_intents().next().is_some();

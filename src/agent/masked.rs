@@ -1,8 +1,8 @@
-//! A reply as it is recorded: whatever a model quotes of a secret is masked.
+//! Masks secrets in a reply before it is recorded.
 //!
-//! What is opaque goes back byte for byte, since some vendors sign it. In arguments only values that are known are masked:
-//! what merely looks like a token may be an example that the model writes into a file. The note of the ending call is
-//! text for people, and becomes a commit message.
+//! Opaque parts stay byte for byte, because some vendors sign them. In arguments, only known values are masked: what merely
+//! looks like a token may be an example that the model writes into a file. The note of the ending call is text for people,
+//! and becomes a commit message.
 
 use std::borrow::Cow;
 
@@ -35,7 +35,7 @@ pub(super) fn masked(mut reply: Reply, mask: &Mask) -> Reply {
     reply
 }
 
-/// The JSON text with `hide` over every string in it; none where that changes nothing.
+/// The JSON text with `hide` applied to every string; none if that changes nothing.
 fn masked_json(text: &str, hide: &dyn Fn(&str) -> String) -> Option<String> {
     let masked = match serde_json::from_str::<Value>(text) {
         Ok(before) => {

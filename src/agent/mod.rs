@@ -35,7 +35,7 @@ use crate::{
     repo,
 };
 
-/// Why the loop had to leave a task as it is: we or the world broke. Nothing is lost; the task stays pending.
+/// Why the loop stopped at a task without an outcome. Nothing is lost; the task stays pending.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The log.
@@ -44,13 +44,13 @@ pub enum Error {
     /// The repository or the worktree.
     #[error(transparent)]
     Repo(#[from] repo::Error),
-    /// A denied glob that is none.
+    /// An invalid glob in the list of denied files.
     #[error(transparent)]
     Globs(#[from] globs::Error),
     /// The machine on which the task works.
     #[error(transparent)]
     Host(#[from] host::Error),
-    /// The proxy refuses what is configured.
+    /// The proxy refuses the configuration.
     #[error("the proxy answered: {message}")]
     Upstream {
         /// The class.
@@ -68,7 +68,7 @@ pub enum Error {
         /// The end of its output, masked.
         output_tail: String,
     },
-    /// No worktree could be made for a task of which nothing stands yet, and none will be: the task has ended.
+    /// No worktree can be made for a task that has not begun, now or later: the task has ended.
     #[error("cannot make a worktree at {path}: {source}")]
     Unmade {
         /// Where.
@@ -76,7 +76,7 @@ pub enum Error {
         /// Why.
         source: repo::Error,
     },
-    /// A step found the task in a state that the step before it rules out: a bug of ours.
+    /// A step found the task in a state that the previous step rules out: a bug in nisse.
     #[error("{0}")]
     Bug(&'static str),
 }

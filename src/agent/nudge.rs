@@ -1,6 +1,6 @@
-//! What a model is told about its last reply, so that the next one is better. Pure.
+//! Tells a model what was wrong with its last reply. Pure.
 //!
-//! Short, with one call that can be made as it stands: weak models copy what they are shown, placeholders too.
+//! Short, with one call that can be copied unchanged: weak models copy what they see, placeholders included.
 
 use crate::domain::{
     message::Stop,
@@ -9,9 +9,9 @@ use crate::domain::{
     written_call::written_call,
 };
 
-/// The nudge for the turn that is about to be closed, if it needs one.
+/// The nudge for the turn that is about to close, if it needs one.
 ///
-/// A nudge is an event, never a change of the system prompt: what was sent before must stay a prefix.
+/// A nudge is an event, never a change of the system prompt: earlier requests must stay a prefix.
 pub(super) fn nudge(task: &Task) -> Option<String> {
     let turn = task.last_turn()?;
     // no request follows for which it could be a lesson
@@ -32,7 +32,7 @@ pub(super) fn nudge(task: &Task) -> Option<String> {
     None
 }
 
-/// For replies whose badness no tool result tells, or only that a tool does not exist.
+/// For bad replies without tool results, or only with results that say that a tool does not exist.
 fn about_bad_reply(task: &Task, turn: &Turn) -> String {
     let example = example(task);
     if !turn.results.is_empty() {
@@ -50,7 +50,7 @@ fn about_bad_reply(task: &Task, turn: &Turn) -> String {
     format!("{what} Nobody reads text. Call one tool now, for example {example}. The tools are: {tools}.")
 }
 
-/// A call that can be made as it stands: a file that the model knows, or one of the repository; else a list.
+/// A call that can be copied unchanged: a file that the model knows, or one of the repository; else a list.
 fn example(task: &Task) -> String {
     let role = &task.started.role;
     let known = task.seen.keys().next_back().cloned().or_else(|| top_file(task));

@@ -1,5 +1,5 @@
-//! The outside of a run, the same for every task that one process works on together: the model, what must not be seen, the
-//! person who watches and may ask to stop.
+//! What a run needs from outside, shared by all tasks of a process: the model, the mask, and the user who watches and may ask
+//! to stop.
 
 use std::sync::Arc;
 
@@ -14,13 +14,13 @@ use crate::{
 /// The outside of a run.
 #[derive(Clone)]
 pub struct Outside<'a> {
-    /// The model; none for a run that ends a task without asking one.
+    /// The model; none for a run that only ends a task.
     pub llm: Option<&'a dyn Llm>,
-    /// What must not be seen.
+    /// The mask for secrets.
     pub mask: Mask,
     /// The user's wish to stop.
     pub stop: Stop,
-    /// Where goes what is shown while it happens.
+    /// Receives what is shown while it happens.
     pub live: Live,
 }
 
@@ -36,14 +36,14 @@ impl Outside<'_> {
         self.llm.ok_or(Error::Bug("a model was to be asked by a run that has none"))
     }
 
-    /// Shows something while it happens, to whoever watches.
+    /// Shows something while it happens, to observers.
     pub(super) fn show(&self, passing: Passing) {
         // no one may be watching
         let _ = self.live.send(passing);
     }
 }
 
-/// Where goes what is shown while it happens, and never recorded.
+/// Receives what is shown while it happens, and never recorded.
 pub type Live = UnboundedSender<Passing>;
 
 /// Something that is shown while it happens.
@@ -55,11 +55,11 @@ pub enum Passing {
     Output(String),
 }
 
-/// The user's wish to stop, seen by the loop.
+/// The user's wish to stop, on the loop's side.
 #[derive(Clone, Debug)]
 pub struct Stop(watch::Receiver<bool>);
 
-/// The other end: whoever hears the user.
+/// The user's wish to stop, on the user's side.
 #[derive(Clone, Debug)]
 pub struct Stopper(Arc<watch::Sender<bool>>);
 
@@ -84,7 +84,7 @@ impl Stop {
         *self.0.borrow()
     }
 
-    /// Waits until the user asks; for ever, if no one can ask any more.
+    /// Waits until the user asks; forever, if the other side is gone.
     pub async fn wait(&self) {
         let mut receiver = self.0.clone();
         if receiver.wait_for(|stop| *stop).await.is_err() {

@@ -1,5 +1,5 @@
-//! Snapshot, branch and worktree. They count only when `worktree_ready` is in the log; before it, whatever stands under
-//! the task's own names is removed and made again.
+//! Makes snapshot, branch and worktree. They count only once `worktree_ready` is in the log; before that, anything with the
+//! task's own names is removed and made again.
 
 use super::{
     Error, finish,
@@ -21,7 +21,7 @@ use crate::{
     repo::{self, Snapshot, SnapshotRequest, Worktree},
 };
 
-/// Makes snapshot, branch and worktree, and records that they stand. Asked to stop meanwhile, it leaves them unrecorded.
+/// Makes snapshot, branch and worktree, and records that they are ready; if asked to stop meanwhile, does not record them.
 pub(super) async fn prepare(
     journal: &mut Journal,
     place: &mut Workplace<'_>,
@@ -61,7 +61,7 @@ pub(super) async fn prepare(
             Ok(())
         }
         Err(error) => {
-            // in place, the user has the checkout back before they read why; else nothing is in their way
+            // in place, the user gets the checkout back before reading why
             if switched.is_some() && journal.task().ready.is_none() {
                 in_place::undo_switch(journal, place)?;
             }
@@ -70,8 +70,8 @@ pub(super) async fn prepare(
     }
 }
 
-/// Makes branch and worktree. Where none will ever stand the task ends, since nothing was paid for yet and each resume would
-/// only say the same again.
+/// Makes branch and worktree. If that can never work, ends the task: nothing was paid for yet, and each resume would fail the
+/// same way.
 fn make(journal: &mut Journal, place: &Workplace<'_>, at: &CommitId) -> Result<Worktree, Error> {
     let error = match Worktree::create(place.checkout, &spec(journal.task(), at)) {
         Ok(worktree) => return Ok(worktree),
@@ -86,7 +86,7 @@ fn make(journal: &mut Journal, place: &Workplace<'_>, at: &CommitId) -> Result<W
     Err(Error::Unmade { path, source: error })
 }
 
-/// Makes the worktree fit for work and records that it stands.
+/// Sets up the worktree and records that it is ready.
 async fn stand(
     journal: &mut Journal,
     place: &Workplace<'_>,

@@ -1,4 +1,4 @@
-//! What every part of the loop writes to the log: answers to calls, what becomes of intents, what a person is told or asked.
+//! What every part of the loop writes to the log: answers to calls, the fate of intents, notices and questions to the user.
 
 use super::{
     Error,
@@ -56,12 +56,12 @@ pub(super) fn answer(
     Ok(())
 }
 
-/// What a model is told once that made commits or moved between branches.
+/// What a model is told once after it made commits or switched branches.
 const COMMITS: &str = "Note: nisse commits for you, after every call that changes files. Your branch and HEAD were put \
                        back to where nisse had them; the files are as you left them, and they are what counts. Leave \
                        committing, amending, rebasing and switching branches alone.";
 
-/// The answer to a call, with that note where it is due.
+/// The answer to a call, with that note if it is due.
 fn with_note_on_commits(task: &Task, mut answer: String) -> String {
     let was_told = || task.turns.iter().flat_map(|turn| &turn.results).any(|result| result.content.contains(COMMITS));
     if task.changes.iter().any(RepositoryChange::is_of_branch) && !was_told() {
@@ -70,7 +70,7 @@ fn with_note_on_commits(task: &Task, mut answer: String) -> String {
     answer
 }
 
-/// Records what had to be put back: what ties the worktree to its branch, and what a command did to the repository.
+/// Records what was restored: the link between the worktree and its branch, and what a command did to the repository.
 pub(super) fn repairs(journal: &mut Journal, worktree: &Worktree) -> Result<(), Error> {
     let what = worktree.take_repairs();
     if !what.is_empty() {
@@ -83,7 +83,7 @@ pub(super) fn repairs(journal: &mut Journal, worktree: &Worktree) -> Result<(), 
     Ok(())
 }
 
-/// Makes an intent durable, together with all that is staged.
+/// Makes an intent durable, together with everything that is staged.
 pub(super) fn open(journal: &mut Journal, kind: IntentKind) -> Result<IntentId, Error> {
     let id = IntentId(u32::try_from(journal.task().intents.len()).unwrap_or(u32::MAX));
     journal.push(EventKind::IntentOpened { intent: id, kind })?;
@@ -103,7 +103,7 @@ pub(super) fn settled(journal: &mut Journal, intent: IntentId, found: &str) -> R
     Ok(())
 }
 
-/// The effect did not happen, or was taken back.
+/// The effect did not happen, or was undone.
 pub(super) fn abandoned(journal: &mut Journal, intent: IntentId, cause: &str) -> Result<(), Error> {
     journal.push(EventKind::IntentAbandoned { intent, cause: cause.to_owned() })?;
     Ok(())
@@ -128,12 +128,12 @@ pub(super) fn recovered(journal: &mut Journal, cause: impl Into<String>) -> Resu
     Ok(())
 }
 
-/// The same, where there may be nothing to know.
+/// The same, if there is something to say.
 pub(super) fn notice(journal: &mut Journal, cause: Option<String>) -> Result<(), Error> {
     cause.map_or(Ok(()), |cause| recovered(journal, cause))
 }
 
-/// Whether files differ that no call of the task changed. Then that is recorded, and recovery comes next, which asks.
+/// Whether files changed that no call of the task changed. If so, records that; recovery comes next, and asks the user.
 pub(super) fn found_changed(journal: &mut Journal, paths: Vec<String>) -> Result<bool, Error> {
     let any = !paths.is_empty();
     if any {
@@ -142,7 +142,7 @@ pub(super) fn found_changed(journal: &mut Journal, paths: Vec<String>) -> Result
     Ok(any)
 }
 
-/// Asks the user, and notes what the files are that they are asked about.
+/// Pauses with a question to the user, and notes the state of the files.
 pub(super) fn gate(journal: &mut Journal, checkout: &Checkout, cause: &str) -> Result<(), Error> {
     if let Some(worktree) = existing_worktree(journal.task(), checkout)? {
         worktree.note_asked()?;
@@ -151,13 +151,13 @@ pub(super) fn gate(journal: &mut Journal, checkout: &Checkout, cause: &str) -> R
     Ok(())
 }
 
-/// Says that files were torn apart from their other names.
+/// Says which files were separated from their hard links.
 pub(super) fn torn(paths: &[String]) -> Option<String> {
     (!paths.is_empty())
         .then(|| format!("rewritten, so no longer the same files as their hard links: {}", paths.join(", ")))
 }
 
-/// The most paths that are named to a person.
+/// The most paths in a text for people.
 const MOST: usize = 10;
 
 /// The first of these paths, and how many more there are.

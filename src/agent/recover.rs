@@ -1,6 +1,6 @@
-//! Seeing to what a dead process left, from what can be observed, before any new work.
+//! Recovers what a dead process left, from what can be observed, before any new work.
 //!
-//! Every verdict is either *clean* (it is known what happened, and on it goes) or a gate: a person must decide.
+//! Every verdict is either *clean* (what happened is known, and the task continues) or a gate: a person must decide.
 
 use super::{
     Error, after_command, decisions, intents,
@@ -13,7 +13,7 @@ use crate::{
     log::Journal,
 };
 
-/// Looks, decides, and records the verdict.
+/// Examines, decides, and records the verdict.
 pub(super) async fn recover(
     journal: &mut Journal,
     place: &mut Workplace<'_>,
@@ -32,7 +32,7 @@ pub(super) async fn recover(
     after_command::name_what_is_kept(journal, place)
 }
 
-/// Branch and worktree, where no intent is open.
+/// Branch and worktree, if no intent is open.
 async fn worktree(journal: &mut Journal, place: &mut Workplace<'_>, outside: &Outside<'_>) -> Result<(), Error> {
     if journal.task().checkout_restored().is_some() {
         return record::recovered(journal, "the checkout was already switched back");

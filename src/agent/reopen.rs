@@ -1,4 +1,4 @@
-//! Opening a task's worktree again, as the log says it must be; made again where it is gone.
+//! Reopens a task's worktree in the state that the log says, or makes it again if it is gone.
 
 use super::{
     Error,
@@ -21,8 +21,8 @@ use crate::{
     repo::{Checkout, Worktree, WorktreeSpec},
 };
 
-/// Opens the worktree, making it again if it is gone, and looks whether the branch is where the log says, or one commit
-/// of ours beyond it. False: a gate was recorded, or the user asked to stop.
+/// Opens the worktree, or makes it again if it is gone, and checks that the branch is where the log says, or one commit of
+/// ours ahead. False: a gate was recorded, or the user asked to stop.
 pub(super) async fn reopen(
     journal: &mut Journal,
     place: &mut Workplace<'_>,
@@ -50,7 +50,7 @@ pub(super) async fn reopen(
     record::repairs(journal, &opened)?;
     let task = journal.task();
     let tip = opened.tip()?;
-    // a checkpoint that the log does not name yet carries the open call in its trailers
+    // a checkpoint that the log does not name yet has the open call in its trailers
     let ahead = tip.as_ref().map(|tip| opened.commit_is_ours(tip, task.id)).transpose()?.flatten();
     let kept = ahead.is_some() && ahead == kept_call(task);
     let beyond = kept
@@ -58,7 +58,7 @@ pub(super) async fn reopen(
             let is_squashed = matches!(&intent.kind, IntentKind::Squash { to, .. } if tip.as_ref() == Some(to));
             is_squashed || ahead.is_some() && intent.kind.call() == ahead.as_ref()
         });
-    // a check is run again from what the log says, and what a person keeps is the files
+    // a check runs again from the commit in the log, and the user's decision to keep is about the files
     let taken_in =
         task.answer() == Some(Answer::Keep) || task.pending_intents().any(|intent| intent.kind.runs() == Runs::Checks);
     if !beyond && taken_in {
@@ -98,7 +98,7 @@ pub(super) async fn open_or_recreate(
             crash::point("recreate.ready");
             Ok(Some(again))
         }
-        // looked at it is; what comes next is the cap's end
+        // recovery is done; next comes the end by the cap
         SetUp::OutOfTime => {
             record::recovered(journal, "the setup used up the time cap")?;
             Ok(None)
@@ -111,7 +111,7 @@ pub(super) async fn open_or_recreate(
     }
 }
 
-/// The checkout of a task that works in place; none, and a gate, if it is not on the task's branch, or not the task's.
+/// The checkout of a task in place; none, and a gate, if it is not on the task's branch or no longer the task's.
 pub(super) fn in_place(
     journal: &mut Journal,
     checkout: &Checkout,
@@ -137,7 +137,7 @@ pub(super) fn in_place(
     Ok(opened)
 }
 
-/// What stands for a call in the trailers of a checkpoint that is a user's decision.
+/// The call id in the trailers of a checkpoint that the user decided.
 pub(super) fn kept_call(task: &Task) -> Option<CallId> {
     let decision = task.decision.filter(|decision| decision.answer == Answer::Keep)?;
     Some(CallId(format!("p{:08}", decision.seq)))

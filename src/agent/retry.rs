@@ -1,4 +1,4 @@
-//! How long trouble between us and a model is ridden out. Pure: it decides; whoever asks records and waits.
+//! How long to retry after failures between nisse and a model. Pure: it only decides; the caller records and waits.
 
 use std::time::Duration;
 
@@ -15,12 +15,12 @@ use crate::{
 const TRIES: u32 = 6;
 /// Attempts for a reply that is cut again and again.
 const CUT_TRIES: u32 = 3;
-/// No more attempts when trouble has lasted so long.
+/// No more attempts after failures have lasted this long.
 const PATIENCE: Duration = Duration::from_mins(5);
-/// The wait where a rate limit comes without one (the native route's often do).
+/// The wait after a rate limit that names none (on the native route, often).
 const UNTOLD_WAIT: Duration = Duration::from_secs(20);
 
-/// The wait before the next attempt; none if there is to be none.
+/// The wait before the next attempt; none if there is no next one.
 ///
 /// `spent_ms` is the task's active time, `left` what is left of its time cap.
 #[must_use]
@@ -41,7 +41,7 @@ pub fn wait(task: &Task, spent_ms: u64, left: Duration, error: &llm::Error) -> O
             }
             let backoff = Duration::from_secs(1u64 << (attempts - 1).min(5)).min(Duration::from_secs(30));
             let wait = match error.retry_after {
-                // what was told once and did not help is not believed again
+                // a wait that the proxy asked for and that did not help is not trusted again
                 Some(told) if attempts == 1 => told.max(Duration::from_millis(100)),
                 Some(told) => told.max(backoff),
                 None if error.trouble == Trouble::RateLimited => UNTOLD_WAIT.max(backoff),
@@ -53,7 +53,7 @@ pub fn wait(task: &Task, spent_ms: u64, left: Duration, error: &llm::Error) -> O
     }
 }
 
-/// Up to a quarter of the wait, so that many clients do not come back at once; drawn from the task's id and the
+/// Jitter of up to a quarter of the wait, so that many clients do not return at once; derived from the task's id and the
 /// attempt's number, so that a transcript can be repeated.
 fn jitter(task: &Task, wait: Duration) -> Duration {
     let (_, random) = task.id.0.as_u64_pair();

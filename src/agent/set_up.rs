@@ -1,4 +1,4 @@
-//! What makes a worktree fit for work: files of submodules, copies of ignored files, the setup command.
+//! Sets up a worktree: files of submodules, copies of ignored files, the setup command.
 
 use super::{Error, after_command, command, outside::Outside, workplace::Workplace};
 use crate::{
@@ -8,18 +8,18 @@ use crate::{
     repo::Worktree,
 };
 
-/// Whether the worktree could be made fit.
+/// The result of setting up a worktree.
 pub(super) enum SetUp {
-    /// It is, and this is what the user should know.
+    /// It is ready; with what the user should know.
     Ready(Vec<String>),
     /// The user asked to stop while the setup ran.
     Stopped,
-    /// The setup took what was left of the task's time cap.
+    /// The setup used up the task's time cap.
     OutOfTime,
 }
 
-/// Brings into a worktree that stands what its commit does not hold: files of submodules, copies of ignored files,
-/// what the setup command makes. What that leaves beside ignored files is taken away again: it is no one's work.
+/// Adds to a worktree what its commit does not contain: files of submodules, copies of ignored files, and what the setup
+/// command makes. Other changes by the setup are undone: they are no one's work.
 pub(super) async fn set_up(
     journal: &mut Journal,
     place: &Workplace<'_>,
@@ -61,7 +61,7 @@ pub(super) async fn set_up(
     Ok(SetUp::Ready(notices))
 }
 
-/// Takes away what a setup left beside ignored files, and says what came of it in a checkout.
+/// Removes what a setup left other than ignored files, and says where a copy is kept, for a checkout.
 pub(super) fn clear_up(task: &Task, at_ms: u64, worktree: &Worktree, at: &CommitId) -> Result<Option<String>, Error> {
     let changed = worktree.changed_since(at)?;
     if changed.is_empty() {
@@ -72,14 +72,14 @@ pub(super) fn clear_up(task: &Task, at_ms: u64, worktree: &Worktree, at: &Commit
     Ok(kept.map(|kept| format!("the setup, or someone else, changed {names} while it ran; {kept}")))
 }
 
-/// How a setup command ended that did not fail.
+/// How a setup command ended, if it did not fail.
 enum SetupEnd {
     Done,
     Stopped,
     OutOfTime,
 }
 
-/// Runs the setup command and records how it went. A failure is an error: the task rests where it is, and a resume tries
+/// Runs the setup command and records the result. A failure is an error: the task stays where it is, and a resume tries
 /// again.
 async fn setup(journal: &mut Journal, host: &dyn Host, outside: &Outside<'_>, line: &str) -> Result<SetupEnd, Error> {
     let command = command::of_project(journal, line);

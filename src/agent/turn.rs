@@ -1,8 +1,8 @@
 //! THE LOOP: start reading here.
 //!
 //! One loop for every role. It only *does*; what comes next is decided by [`next`], a pure function of the log. Starting
-//! a task is resuming one that has a single event, so there is no separate way to resume. Whoever wants to watch
-//! subscribes to the [`Journal`].
+//! a task is resuming one that has a single event, so there is no separate way to resume. Observers
+//! subscribe to the [`Journal`].
 
 use super::{Error, act, ask, finish, intents::check, nudge, outside::Outside, prepare, recover, workplace::Workplace};
 use crate::{
@@ -14,7 +14,7 @@ use crate::{
     log::Journal,
 };
 
-/// Works a task until it ends or rests.
+/// Runs a task until it ends or pauses.
 pub async fn run(journal: &mut Journal, place: &mut Workplace<'_>, outside: &Outside<'_>) -> Result<Outcome, Error> {
     loop {
         let now = Now { spent_ms: journal.spent_ms(), stop: outside.stop.requested() };

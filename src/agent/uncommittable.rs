@@ -1,5 +1,5 @@
-//! What a task made that no commit can hold: the model is told before it hands back, and nothing of it vanishes unnamed. It
-//! is moved out of the tree before that is judged, put back or removed, and kept beside the log.
+//! Handles what a task created that no commit can hold: the model is told before it hands back, and nothing vanishes unnamed.
+//! It is moved out of the tree before the tree is judged, restored or removed, and is kept beside the log.
 
 use std::collections::BTreeSet;
 
@@ -10,11 +10,11 @@ use crate::{
     repo::{Worktree, moved_out_to},
 };
 
-/// What a model is told once that would hand back something like that.
+/// What a model is told once if it would hand back something like that.
 const REFUSAL: &str = "no commit can hold repositories within the tree and special files (pipes, sockets), so the branch \
                        would not have them";
 
-/// Why work is not handed back yet; none where nothing is to be told, or it was told already.
+/// Why the work is not accepted yet; none if there is nothing to say, or it was said already.
 pub(super) fn refusal(task: &Task, worktree: &Worktree) -> Result<Option<String>, Error> {
     let was_told = || task.turns.iter().flat_map(|turn| &turn.results).any(|result| result.content.contains(REFUSAL));
     if task.made.is_empty() || was_told() {
@@ -31,7 +31,7 @@ pub(super) fn refusal(task: &Task, worktree: &Worktree) -> Result<Option<String>
     }))
 }
 
-/// Records what appeared while a command ran: what is there now and was not before.
+/// Records what appeared while a command ran.
 pub(super) fn record(journal: &mut Journal, before: &[String], mut paths: Vec<String>) -> Result<(), Error> {
     let before: BTreeSet<_> = before.iter().collect();
     paths.retain(|path| !before.contains(path) && !journal.task().made.contains(path));
@@ -41,16 +41,16 @@ pub(super) fn record(journal: &mut Journal, before: &[String], mut paths: Vec<St
     Ok(())
 }
 
-/// Which of it is moved out of the tree.
+/// What to move out of the tree.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Which {
     /// What commands of the task made.
     Made,
-    /// Whatever is there, where the directory is the task's own and is about to be put back or removed.
+    /// Everything, if the directory is the task's own and is about to be restored or removed.
     All,
 }
 
-/// Moves it out of the tree. In a checkout that is never more than the task made: the rest is its person's.
+/// Moves it out of the tree. In a checkout, only what the task created: the rest is the user's.
 pub(super) fn move_out(journal: &mut Journal, worktree: &Worktree, which: Which) -> Result<(), Error> {
     let task = journal.task();
     let all = which == Which::All && task.started.workplace.isolation == Isolation::Worktree;
@@ -62,7 +62,7 @@ pub(super) fn move_out(journal: &mut Journal, worktree: &Worktree, which: Which)
     if paths.is_empty() {
         return Ok(());
     }
-    // each time has a directory of its own, since the same may be made again
+    // each time has its own directory, because the same path may be created again
     let place = journal.kept_dir().join(task.seq.to_string());
     let moved = worktree.move_out(&paths, &place)?;
     crash::point("kept.moved");
@@ -76,7 +76,7 @@ pub(super) fn move_out(journal: &mut Journal, worktree: &Worktree, which: Which)
     Ok(())
 }
 
-/// Names what was moved by a process that was cut off before it could say so.
+/// Records what a killed process moved without saying so.
 pub(super) fn name_kept(journal: &mut Journal) -> Result<(), Error> {
     let all = std::fs::read_dir(journal.kept_dir()).into_iter().flatten().flatten();
     for place in all.map(|entry| entry.path()) {

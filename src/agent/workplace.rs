@@ -14,16 +14,16 @@ use crate::{
     repo::{Checkout, CheckpointRequest, TaskBranch, Worktree, WorktreeSpec},
 };
 
-/// The place of one task.
+/// The workplace of one task.
 pub struct Workplace<'a> {
     /// The machine, rooted at the task's worktree.
     pub host: &'a dyn Host,
     /// The caller's checkout.
     pub checkout: &'a Checkout,
-    /// The task's worktree, once it stands.
+    /// The task's worktree, once it is ready.
     pub(super) worktree: Option<Worktree>,
-    /// The files that differed from the last checkpoint while the last reply arrived, where that was looked at, and until a
-    /// command has taken it.
+    /// The files that differed from the last checkpoint while the last reply arrived, if that was checked, until a command
+    /// uses it.
     pub(super) found: Option<Vec<String>>,
     /// What was rendered for the model before.
     pub(super) view: View,
@@ -37,7 +37,7 @@ impl fmt::Debug for Workplace<'_> {
 }
 
 impl<'a> Workplace<'a> {
-    /// A place in which nothing was looked at yet.
+    /// A workplace in which nothing was checked yet.
     #[must_use]
     pub fn new(host: &'a dyn Host, checkout: &'a Checkout) -> Self {
         Self { host, checkout, worktree: None, found: None, view: View::default() }
@@ -48,7 +48,7 @@ impl<'a> Workplace<'a> {
         self.worktree.as_ref().ok_or(Error::Bug("the worktree was needed before it was opened"))
     }
 
-    /// The task's branch, whether its worktree stands or not.
+    /// The task's branch, whether its worktree exists or not.
     pub(super) fn branch(&self, task: &Task, tip: &CommitId) -> Result<TaskBranch, Error> {
         Ok(TaskBranch::new(self.checkout, &spec(task, tip))?)
     }
@@ -94,7 +94,7 @@ pub fn names(task: TaskId, started: &TaskStarted, start: &CommitId) -> WorktreeS
     }
 }
 
-/// The task's worktree, if it stands.
+/// The task's worktree, if it exists.
 pub(super) fn existing_worktree(task: &Task, checkout: &Checkout) -> Result<Option<Worktree>, Error> {
     if task.ready.is_none() {
         return Ok(None);
@@ -106,7 +106,7 @@ pub(super) fn existing_worktree(task: &Task, checkout: &Checkout) -> Result<Opti
     })
 }
 
-/// The commit that the task's tree stands at.
+/// The last commit of the task.
 pub(super) fn head(task: &Task) -> Result<CommitId, Error> {
     task.head.clone().ok_or(Error::Bug("the task's tree was needed before it stood"))
 }

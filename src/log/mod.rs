@@ -4,9 +4,9 @@
 //! - A transaction is durable when [`Log::append`] returns (WAL, `synchronous=FULL`).
 //! - An event that the [fold](crate::domain::task::Task::apply) refuses cannot be written, and a stored one that it
 //!   refuses, or that does not encode to what is stored, is [corruption](Error::Corrupt) with its task and number.
-//! - A task has one writer at a time, by an [operating system's file lock](lock) beside the database; and a checkout has
-//!   one process at a time that brings work into it, or works in it.
-//! - Old logs load for ever: tables are [migrated](schema) forward, events are [brought to today's form](upcast) when they
+//! - A task has one writer at a time, by an [operating system's file lock](lock) beside the database; and in a
+//!   checkout, only one process at a time applies work or works in place.
+//! - Old logs load forever: tables are [migrated](schema) forward, events are [brought to today's form](upcast) when they
 //!   are read, and stay as they were written. What a newer nisse wrote is refused as that, never as corruption.
 //! - Files of the database are only touched through `SQLite` while it is open; all are private to their owner.
 

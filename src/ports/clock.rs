@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// A clock: the system's, or one that stands still for tests.
+/// A clock: the system's, or a fixed one for tests.
 #[derive(Clone, Copy, Debug)]
 pub enum Clock {
     /// The system's clocks; active time counts from `since`.
@@ -10,7 +10,7 @@ pub enum Clock {
         /// When this process began to count.
         since: Instant,
     },
-    /// Always the same moment; no time is ever spent.
+    /// Always the same moment; no time passes.
     Fixed {
         /// Milliseconds since 1970 UTC.
         at_ms: u64,
@@ -46,7 +46,7 @@ impl Clock {
         }
     }
 
-    /// Waits. A clock that stands still does not.
+    /// Waits; a fixed clock does not.
     pub async fn sleep(&self, time: Duration) {
         match self {
             Self::System { .. } => tokio::time::sleep(time).await,

@@ -1,4 +1,4 @@
-//! A machine on which a task's files lie and its commands run.
+//! A machine with a task's files, on which its commands run.
 //!
 //! Every path is relative to the root that the host was opened for (the task's worktree), with `/` between its parts.
 
@@ -11,7 +11,7 @@ use crate::domain::id::Hash;
 
 /// A machine. Real implementations: this one, and one reached over SSH.
 pub trait Host: Send + Sync {
-    /// Where `path` really is inside the root: links followed, none that leave it.
+    /// The real path inside the root: links are followed, but not out of it.
     /// The last part need not exist; `.git`, at any depth, is refused.
     fn resolve<'a>(&'a self, path: &'a str) -> BoxFuture<'a, Result<Resolved, Error>>;
 

@@ -1,4 +1,4 @@
-//! A model that is asked and answers.
+//! A model that answers requests.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use crate::domain::{
 
 /// A model. Real implementations: the `LiteLLM` proxy, and a scripted one in process for property tests.
 pub trait Llm: Send + Sync {
-    /// Sends one request, once, and returns the whole reply or why there is none. Never retries.
+    /// Sends one request, once, and returns the complete reply or why there is none. Never retries.
     ///
     /// Streamed text goes to `deltas` as it comes and is not part of the record. Dropping the future drops the request.
     fn ask<'a>(&'a self, request: &'a Request, deltas: &'a Deltas) -> BoxFuture<'a, Result<Reply, Error>>;

@@ -50,7 +50,7 @@ fn secrets_that_nobody_tracks_are_in_no_commit_and_named() {
         assert_eq!(notices(&result).contains(&carried), isolation == "worktree", "{isolation}: {result}");
         if isolation == "worktree" {
             let gone = notices(&result).pop().unwrap().to_owned();
-            assert!(gone.ends_with("gone with the worktree: .env, deploy.pem, id_rsa"), "{gone}");
+            assert!(gone.ends_with("removed with the worktree: .env, deploy.pem, id_rsa"), "{gone}");
         } else {
             assert_eq!(fs::read_to_string(env.checkout.path().join(".env")).unwrap(), "KEY=mine\nmore\n");
         }
@@ -65,7 +65,7 @@ fn a_copy_of_what_is_denied_is_in_no_commit() {
     let result = env.delegate(&[], "Read it.").ends(0, "handback");
     assert_eq!(env.on_branch(&result, "seen.txt").unwrap(), b"KEY=mine\n");
     assert_eq!(env.on_branch(&result, ".env"), None);
-    assert!(notices(&result).contains(&"copied, and not part of the branch: .env"), "{result}");
+    assert!(notices(&result).contains(&"copied into the worktree, but not part of the branch: .env"), "{result}");
 }
 
 #[test]
@@ -73,9 +73,8 @@ fn a_branch_that_begins_with_unfinished_files_says_how_many_and_what_to_push_ins
     let env = TestEnvironment::new(Wire::Chat, vec![write("b.txt", "b\n"), Step::hand_back()]);
     env.checkout.write("a.txt", "unfinished\n").write("draft.txt", "draft\n");
     let run = env.run(&["delegate", "Make b.txt."]);
-    let line = "begins     with 2 unfinished files of yours that are not committed, which a push would publish; without them: \
-         `nisse apply --commit 000000000100` makes commits of the task's part alone, `nisse delegate --base HEAD` begins without \
-         them";
+    let line = "begins     with 2 uncommitted files of yours, which a push would publish; to leave them out, commit the task's part only \
+         (`nisse apply --commit 000000000100`), or start without them (`nisse delegate --base HEAD`)";
     assert!(run.exits(0).stdout.lines().any(|told| told == line), "{}", run.report());
     let result = env.run(&["resume", "--json", "000000000100"]).ends(0, "handback");
     assert_eq!((&result["dirty"], &result["unfinished_files"]), (&json!(true), &json!(2)));
@@ -90,7 +89,7 @@ fn a_task_from_a_base_begins_with_nothing_of_the_persons() {
     let env = TestEnvironment::new(Wire::Chat, vec![write("b.txt", "b\n"), Step::hand_back()]);
     env.checkout.write("a.txt", "unfinished\n").write(".env", "KEY=mine\n");
     let run = env.run(&["delegate", "--base", "HEAD", "Make b.txt."]);
-    assert!(!run.exits(0).stdout.contains("unfinished"), "{}", run.report());
+    assert!(!run.exits(0).stdout.contains("uncommitted"), "{}", run.report());
     let result = env.run(&["resume", "--json", "00000000-0000-7000-8000-000000000100"]).ends(0, "handback");
     assert_eq!((&result["dirty"], &result["unfinished_files"]), (&json!(false), &json!(0)));
     assert_eq!(in_all_commits(&env, &result), "b.txt\na.txt");
@@ -115,7 +114,7 @@ fn links_to_the_persons_dependencies_stay_where_they_are() {
     let result = env.delegate(&[], "Make main.js print 2.").ends(0, "handback");
     assert_eq!(in_all_commits(&env, &result), "main.js\n.gitignore\na.txt");
     let gone = notices(&result).pop().unwrap().to_owned();
-    assert!(gone.ends_with("gone with the worktree: node_modules, target"), "{gone}");
+    assert!(gone.ends_with("removed with the worktree: node_modules, target"), "{gone}");
     env.run(&["apply", result["task"].as_str().unwrap()]).exits(0);
     assert_eq!(env.changed_paths().iter().filter(|path| !path.starts_with(".git/")).count(), 1);
     assert_eq!(fs::read_to_string(env.checkout.path().join("node_modules/x")).unwrap(), "mine\n");

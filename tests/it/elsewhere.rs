@@ -51,11 +51,7 @@ fn a_task_of_another_repository_is_named_and_left_alone() {
         for options in [&[][..], &["--diff"], &["--follow"]] {
             let log = from(&[&["log", &done], options].concat());
             log.exits(0);
-            assert!(
-                log.stderr.contains(&format!("was begun in {}", env.checkout.path().display())),
-                "{}",
-                log.report()
-            );
+            assert!(log.stderr.contains(&format!("belongs to {}", env.checkout.path().display())), "{}", log.report());
         }
     }
     assert_eq!(env.server.requests().len(), asked, "a model was asked");
@@ -105,7 +101,7 @@ fn a_linked_worktree_is_the_same_repository_and_another_checkout() {
     // branch and worktree of the task belong to the repository
     let resumed = from(&["resume", "--json", &rests]);
     resumed.ends(0, "handback");
-    assert!(resumed.stderr.contains("was begun in"), "{}", resumed.report());
+    assert!(resumed.stderr.contains("belongs to"), "{}", resumed.report());
     assert!(env.changed_paths().iter().all(|path| path.starts_with(".git/")));
     assert_eq!(fs::read_dir(&linked).unwrap().count(), 2, "`.git` and `a.txt`");
 }

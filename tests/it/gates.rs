@@ -217,6 +217,6 @@ fn whoever_wants_no_questions_gets_none() {
     for options in [&["--no-input"][..], &["--json"]] {
         let (env, _gated, _scratch) = cut_in_a_command(Wire::Chat);
         let run = env.finish(env.start_on_terminal(&[&["resume"], options].concat()));
-        assert!(!run.exits(6).stdout.contains("What becomes"), "{}", run.report());
+        assert!(!run.exits(6).stdout.contains("What should nisse do"), "{}", run.report());
     }
 }

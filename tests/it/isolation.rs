@@ -31,12 +31,12 @@ fn what_goes_with_the_worktree_is_named() {
         let told = notices(&result);
         assert!(
             told.contains(
-                &"no part of the branch, by git's ignore rules or [files] deny, and gone with the worktree: out/, x.log"
+                &"not in the branch, because of git's ignore rules or [files] deny, and removed with the worktree: out/, x.log"
             ),
             "{told:?}"
         );
         let log = env.run(&["log", result["task"].as_str().unwrap()]);
-        assert!(log.exits(0).stdout.contains("gone with the worktree: out/, x.log"), "{}", log.report());
+        assert!(log.exits(0).stdout.contains("removed with the worktree: out/, x.log"), "{}", log.report());
     }
 }
 
@@ -47,7 +47,7 @@ fn what_goes_with_the_worktree_of_a_task_that_is_given_up_is_named_too() {
     env.checkout.write(".gitignore", "*.log\n").commit("rules");
     let task = env.delegate(&[], "Make b.txt.").ends(5, "interrupted")["task"].as_str().unwrap().to_owned();
     let result = env.run(&["drop", "--json", &task]).ends(0, "dropped");
-    let told = "no part of the branch, by git's ignore rules or [files] deny, and gone with the worktree: x.log";
+    let told = "not in the branch, because of git's ignore rules or [files] deny, and removed with the worktree: x.log";
     assert!(notices(&result).contains(&told), "{result}");
 }
 
@@ -107,7 +107,7 @@ fn ignored_files_are_copied_and_never_committed() {
     }
     assert_eq!(
         notices(&result),
-        ["copied, and not part of the branch: .env, deep/cache, node_modules, out.link"],
+        ["copied into the worktree, but not part of the branch: .env, deep/cache, node_modules, out.link"],
         "{result}"
     );
     for name in [".env", "node_modules/x/i.js", "out.link"] {
@@ -121,7 +121,7 @@ fn what_matches_nothing_is_said() {
     let env = TestEnvironment::new(Wire::Chat, vec![write("b.txt", "b\n"), Step::hand_back()]);
     env.set("NISSE_WORKTREE_COPY", "a.txt\n.env");
     let result = env.delegate(&[], "Make b.txt.").ends(0, "handback");
-    assert_eq!(notices(&result), ["nothing that git ignores matches worktree.copy (a.txt, .env)"]);
+    assert_eq!(notices(&result), ["no ignored file matches worktree.copy (a.txt, .env)"]);
 }
 
 #[test]
@@ -361,8 +361,8 @@ fn a_file_with_two_names_changes_under_both_and_comes_back_under_both() {
         for name in ["run.sh", "again.sh"] {
             assert_eq!(env.on_branch(&result, name).unwrap(), b"echo new\n", "{isolation}: {name}");
         }
-        assert!(!run.stderr.contains("somebody else"), "{}", run.report());
-        let torn = run.stderr.contains("no longer one file with their hard links: again.sh, run.sh");
+        assert!(!run.stderr.contains("someone else"), "{}", run.report());
+        let torn = run.stderr.contains("no longer the same files as their hard links: again.sh, run.sh");
         assert_eq!(torn, isolation == "in-place", "{}", run.report());
         env.assert_checkout_unchanged();
     }

@@ -144,7 +144,7 @@ fn a_discard_that_failed_is_carried_out_when_it_can_be() {
     assert_eq!(listed(&env, &[]), [one("task", branch, "dead")]);
     assert_eq!(listed(&env, &["--fix"]), [one("task", branch, "kept")], "it cannot be done yet");
     let told = env.run(&["doctor", "--fix"]).stdout;
-    assert!(told.contains("could not be carried out: the discard failed") && !told.contains("removed: task"), "{told}");
+    assert!(told.contains("its cleanup failed: the discard failed") && !told.contains("removed: task"), "{told}");
     env.checkout.git(&["worktree", "remove", "--force", elsewhere.to_str().unwrap()]);
     assert_eq!(listed(&env, &["--fix"]), [one("task", branch, "removed")]);
     assert_eq!(listed(&env, &[]), []);

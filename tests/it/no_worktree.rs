@@ -51,7 +51,7 @@ fn a_task_of_which_nothing_stands_ends_and_no_resume_repeats_it() {
         let listed = env.run(&["log", "--json"]).exits(0).json().remove(0)["tasks"][0].clone();
         assert_eq!(listed["outcome"], "dropped", "{what}: {listed}");
         let log = env.run(&["log", listed["task"].as_str().unwrap()]);
-        assert!(log.exits(0).stdout.contains("dropped: no worktree could be made"), "{what}: {}", log.report());
+        assert!(log.exits(0).stdout.contains("dropped: cannot make a worktree"), "{what}: {}", log.report());
         assert_eq!(env.checkout.git(&["for-each-ref", "--format=%(refname)", "refs/heads"]), "refs/heads/main");
     }
 }

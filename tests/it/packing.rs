@@ -81,7 +81,7 @@ fn turns_that_change_a_large_file_take_little_when_the_task_has_ended() {
     assert_eq!(env.checkout.git(&["rev-list", "--count", &turns]), (TURNS + 2).to_string());
     assert_eq!(env.checkout.file_at(&turns, "big.bin"), env.on_branch(&result, "big.bin"));
     let told = kept(&env);
-    let named = "refs/nisse/turns: the single turns of finished tasks (branch.keep_turns: 30d): 1 ref, ";
+    let named = "refs/nisse/turns: the turns of finished tasks, one commit each (branch.keep_turns: 30d): 1 ref, ";
     assert!(told.len() == 1 && told[0].starts_with(named), "{told:?}");
 }
 

@@ -139,7 +139,7 @@ fn a_file_that_is_neither_before_nor_after_its_edit_is_a_gate() {
         fs::write(&file, "somebody's\n").unwrap();
         for _ in 0..2 {
             let gated = env.run(&["resume", "--json"]).ends(6, "gated");
-            assert!(gated["cause"].as_str().unwrap().contains("a.txt is neither"), "{gated}");
+            assert!(gated["cause"].as_str().unwrap().contains("a.txt differs both"), "{gated}");
             assert_eq!(fs::read_to_string(&file).unwrap(), "somebody's\n", "somebody's work was overwritten");
         }
         // as it is after the edit: it is only recorded
@@ -216,7 +216,7 @@ fn a_worktree_that_was_tied_to_something_else_is_repaired_and_told() {
     assert_eq!(env.on_branch(&result, "b.txt").unwrap(), b"b\n");
     let told: Vec<Value> = repaired(&env, result["task"].as_str().unwrap());
     assert_eq!(told, [json!([".git"]), json!([".git"])]);
-    assert!(run.stderr.contains("worktree's .git: put back"), "{}", run.report());
+    assert!(run.stderr.contains("restored the worktree's .git"), "{}", run.report());
 
     // while nobody was there
     let killed = killed(Wire::Chat);

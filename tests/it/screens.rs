@@ -217,7 +217,7 @@ fn a_task_that_runs_is_told_from_one_that_was_cut_off_and_is_not_offered() {
         let ended = env.finish(run);
         ended.exits(7);
         if ended.command.ends_with("'resume'") {
-            assert!(ended.stderr.contains("found    cut off while turn 1 was waited for"), "{}", ended.report());
+            assert!(ended.stderr.contains("found    cut off while it waited for turn 1"), "{}", ended.report());
         }
     }
 }

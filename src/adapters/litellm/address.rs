@@ -1,4 +1,4 @@
-//! The proxy's address: given with or without a slash at its end and with or without `/v1`, all meaning the same.
+//! The proxy's address, with or without a trailing slash and with or without `/v1`; all mean the same.
 
 use std::net::IpAddr;
 
@@ -15,7 +15,7 @@ impl Address {
     pub(super) fn new(given: &str) -> Result<Self, Error> {
         let given = given.trim();
         let fault = |reason: &str| Error::Address {
-            // what stands before an @ may be a password
+            // text before an @ may be a password
             address: given.rsplit_once('@').map_or(given, |(_, host)| host).to_owned(),
             reason: reason.to_owned(),
         };
@@ -35,14 +35,14 @@ impl Address {
         Ok(Self(root))
     }
 
-    /// Whether it is this machine itself, which no system proxy can reach for us.
+    /// Whether it is this machine itself, which no HTTP proxy could reach.
     pub(super) fn is_loopback(&self) -> bool {
         let host = self.0.host_str().unwrap_or_default();
         let ip: Result<IpAddr, _> = host.trim_matches(['[', ']']).parse();
         ip.map_or(host == "localhost", |ip| ip.is_loopback())
     }
 
-    /// Whether what is sent there is encrypted.
+    /// Whether the connection is encrypted.
     pub(super) fn is_https(&self) -> bool {
         self.0.scheme() == "https"
     }

@@ -1,14 +1,14 @@
-//! Who answered, as the proxy's headers say: the body's `model` names the alias asked for even after a fallback.
+//! Who answered, according to the proxy's headers: the body's `model` names the requested alias even after a fallback.
 
 use reqwest::header::HeaderMap;
 
 use super::header;
 use crate::domain::model::{AnsweredBy, PinnedModel};
 
-/// Reads the headers of a reply to a request for `asked`; none if no header tells.
+/// Reads the headers of a reply to a request for `asked`; none if no header says who answered.
 ///
-/// Another group beside a count of 0 fallbacks is a name that the proxy resolves for this key (`aliases`,
-/// `model_group_alias`): the model that was asked for.
+/// Another group with a count of 0 fallbacks is a name that the proxy resolves for this key (`aliases`,
+/// `model_group_alias`): the requested model.
 ///
 /// `backing_of` knows the backing model behind a deployment's id, for proxies that do not name it
 /// (`x-litellm-model-name` came after 1.90).

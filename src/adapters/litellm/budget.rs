@@ -1,6 +1,6 @@
-//! Whose budget a refusal speaks of, and its figures: the proxy and the vendors word each kind in another way.
+//! Whose budget a refusal is about, and its figures: the proxy and the vendors word each kind differently.
 
-/// One clause for a person: whose budget is used up, and what it says of spent and allowed dollars.
+/// One clause for people: whose budget is used up, and the dollars spent and allowed, if known.
 pub(super) fn used_up(text: &str) -> String {
     if VENDORS.iter().any(|wording| text.to_lowercase().contains(wording)) {
         return "the proxy's own account with the vendor has no credit left".to_owned();
@@ -16,7 +16,7 @@ pub(super) fn used_up(text: &str) -> String {
     }
 }
 
-/// What vendors say of the account that the proxy has with them.
+/// What vendors say about the proxy's account.
 const VENDORS: [&str; 3] = ["insufficient_quota", "exceeded your current quota", "credit balance is too low"];
 const SPENT: [&str; 4] = ["Current cost: ", "tag_spend=", "Spend=", ": "];
 const ALLOWED: [&str; 5] = ["Max budget: ", "tag_budget_limit=", "Budget=", "Limit=", " >= "];
@@ -53,7 +53,7 @@ fn whose(text: &str) -> String {
     }
 }
 
-/// Where no one says whose.
+/// An unknown owner.
 const ANY: &str = "a budget";
 
 fn held_by(kind: &str, name: &str) -> String {
@@ -65,7 +65,7 @@ fn held_by(kind: &str, name: &str) -> String {
     }
 }
 
-/// The number behind a mark, to six digits; none where something else stands there.
+/// The number after a mark, to six digits, if there is one.
 fn figure(text: &str, mark: &str) -> Option<f64> {
     let mut places = text.match_indices(mark).map(|(at, _)| text.get(at + mark.len()..).unwrap_or_default());
     places.find_map(|rest| {

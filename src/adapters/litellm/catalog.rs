@@ -2,7 +2,7 @@
 //!
 //! Either list may be empty or hold pseudo-models. Null and absent mean unknown, never false and never a guess. An
 //! alias with several deployments has the least of their limits, the highest of their prices and only the abilities
-//! that all of them have, with a note that they differ. No name is ever looked into for what it might mean.
+//! that all of them have, with a note that they differ. Names are never interpreted.
 
 use std::collections::HashMap;
 
@@ -18,20 +18,20 @@ use crate::{
     ports::llm,
 };
 
-/// Names that the proxy lists for keys of teams and that are no models.
+/// Names that the proxy lists for team keys and that are not models.
 const PSEUDO: [&str; 3] = ["all-team-models", "all-proxy-models", "no-default-models"];
 
-/// How alike a name must be to be named as near (Jaro-Winkler, 0 to 1).
+/// How similar a name must be to be suggested (Jaro-Winkler, 0 to 1).
 const NEAR: f64 = 0.8;
 
-/// What the proxy offers to this key, as far as it says.
+/// What the proxy offers to this key.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Catalog {
     /// The aliases, in the proxy's order.
     pub entries: Vec<Entry>,
     /// What a reader should know of the catalog as a whole.
     pub notes: Vec<String>,
-    /// Why what `/model/info` would tell is not known, where the proxy had trouble and may tell it a little later.
+    /// Why the information of `/model/info` is missing, if the proxy failed and may answer later.
     pub outage: Option<llm::Error>,
 }
 
@@ -44,35 +44,35 @@ pub struct Entry {
     pub backing: Option<String>,
     /// The provider; of deployments that differ all, joined by `+`.
     pub provider: Option<String>,
-    /// How it is spoken to: an override, else what follows from the provider.
+    /// Its route: an override, else by provider.
     pub route: Option<Route>,
     /// Input window in tokens.
     pub max_input_tokens: Option<u64>,
     /// Output limit in tokens.
     pub max_output_tokens: Option<u64>,
-    /// Takes tools (`supports_function_calling`).
+    /// Supports tools (`supports_function_calling`).
     pub tools: Option<bool>,
-    /// Takes `tool_choice`.
+    /// Supports `tool_choice`.
     pub tool_choice: Option<bool>,
     /// Makes several calls in one reply.
     pub parallel: Option<bool>,
     /// Reasons before it answers.
     pub reasoning: Option<bool>,
-    /// How much it is asked to reason, as the configuration declares.
+    /// Its declared reasoning effort.
     pub effort: Reasoning,
     /// What it is for, as the proxy says (`chat`, `embedding`).
     pub mode: Option<String>,
     /// Prices per token.
     pub prices: Prices,
-    /// Aliases that the proxy falls back to, where it tells.
+    /// Aliases that the proxy falls back to, if it says.
     pub fallbacks: Vec<String>,
-    /// What stands behind it.
+    /// Its deployments.
     pub deployments: Vec<Deployment>,
     /// What a reader should know: differences between deployments, overrides.
     pub notes: Vec<String>,
 }
 
-/// One of the things behind an alias.
+/// One of the deployments behind an alias.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Deployment {
     /// Its id (`x-litellm-model-id`); the entries that a wildcard expands to share one.
@@ -99,7 +99,7 @@ impl Catalog {
             let Some(alias) = listed.get("id").and_then(Value::as_str).filter(|id| is_model(id)) else { continue };
             let limit = |name: &str| listed.get(name).and_then(json::whole_number).filter(|n| *n > 0);
             let entry = catalog.entry(alias);
-            // these are limits of the whole alias: they only fill what no deployment says
+            // limits of the whole alias: they only fill in what no deployment says
             entry.max_input_tokens = entry.max_input_tokens.or_else(|| limit("max_input_tokens"));
             entry.max_output_tokens = entry.max_output_tokens.or_else(|| limit("max_output_tokens"));
             entry.mode = entry.mode.take().or_else(|| text(listed, "mode"));
@@ -107,8 +107,8 @@ impl Catalog {
         catalog
     }
 
-    /// Reads an answer of `/v1/models?include_metadata=true&fallback_type=…`. Proxies that do not know the question
-    /// answer with the plain list, which tells nothing.
+    /// Reads an answer of `/v1/models?include_metadata=true&fallback_type=…`. Proxies without this feature
+    /// answer with the plain list, which adds nothing.
     pub fn add_fallbacks(&mut self, models: &Value) {
         for listed in list(models) {
             let Some(entry) = text(listed, "id").and_then(|id| self.entries.iter_mut().find(|e| e.alias == id)) else {
@@ -190,7 +190,7 @@ impl Catalog {
 }
 
 impl Entry {
-    /// Puts a further deployment of the same alias to this entry.
+    /// Adds another deployment of the same alias.
     fn merge(&mut self, other: Self) {
         // the same deployment listed twice adds nothing
         if other.deployments.iter().all(|deployment| deployment.id.is_some() && self.deployments.contains(deployment)) {
@@ -238,7 +238,7 @@ impl Entry {
 
 const DIFFER: &str = "its";
 
-/// Only what both surely can; only what one surely cannot is surely not.
+/// Yes if both can, no if one cannot, otherwise unknown.
 fn both(a: Option<bool>, b: Option<bool>) -> Option<bool> {
     match (a, b) {
         (Some(false), _) | (_, Some(false)) => Some(false),
@@ -259,7 +259,7 @@ fn joined_providers(deployments: &[Deployment]) -> Option<String> {
     (!providers.is_empty()).then(|| providers.join("+"))
 }
 
-/// The native protocol is one vendor's; the normalized one is taken by all, so also by a mixture.
+/// The native protocol is one vendor's; all support the normalized one, so it also works for a mixture.
 pub(super) fn route_of(provider: &str) -> Route {
     if provider == "anthropic" { Route::Native } else { Route::Normalized }
 }

@@ -40,12 +40,12 @@ use crate::{
     },
 };
 
-/// How long a connection may take to stand.
+/// The time limit for connecting.
 const CONNECT: Duration = Duration::from_secs(30);
-/// How long, and how much, of an error's body is read.
+/// The limits of time and size for reading an error's body.
 const ERROR_BODY: (Duration, usize) = (Duration::from_secs(10), 256 << 10);
 
-/// How the proxy is reached.
+/// The connection settings of the proxy.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// Its address, with or without a slash at its end, with or without `/v1`.
@@ -58,8 +58,8 @@ pub struct Settings {
     pub idle: Duration,
     /// A file with further certificate authorities in PEM form, trusted beside the system's.
     pub extra_ca: Option<PathBuf>,
-    /// How a person knows the HTTP proxy that the way to the address may lead through, as `HTTP_PROXY=http://gate:3128`;
-    /// told where nothing is reached. The client finds it in the environment by itself.
+    /// The HTTP proxy for the address, for error messages, as in `HTTP_PROXY=http://gate:3128`. The client itself reads it
+    /// from the environment.
     pub through: Option<String>,
 }
 
@@ -120,7 +120,7 @@ impl Proxy {
         headers.insert(AUTHORIZATION, secret(format!("Bearer {}", token.expose_secret()))?);
         let api_key = secret(token.expose_secret().to_owned())?;
 
-        // whoever installed one before us has the same right to it
+        // an error means that one is installed already, which is fine
         let _ = rustls::crypto::ring::default_provider().install_default();
         let mut builder = reqwest::Client::builder()
             .user_agent(concat!("nisse/", env!("CARGO_PKG_VERSION")))
@@ -134,7 +134,7 @@ impl Proxy {
         if loopback {
             builder = builder.no_proxy();
             if !address.is_https() {
-                // nothing is encrypted on this way, and to look through the system's authorities takes milliseconds
+                // without encryption, no certificates are needed, and reading the system's takes milliseconds
                 builder = builder.tls_certs_only([]);
             }
         }
@@ -157,14 +157,14 @@ impl Proxy {
         })
     }
 
-    /// The token, for those who must mask it.
+    /// The token, to be masked.
     #[must_use]
     pub fn token(&self) -> &SecretString {
         &self.token
     }
 
-    /// What the proxy offers to this key. Only the two lists count; what is asked beside them may fail. Each answer may
-    /// take so long.
+    /// What the proxy offers to this key. Only the two lists are required; other requests may fail. `limit` is per
+    /// answer.
     ///
     /// # Errors
     /// If neither list can be had: why not, from the one that every proxy has.
@@ -219,7 +219,7 @@ impl Proxy {
         answer.map_err(|error| self.cleaned(error))
     }
 
-    /// The response if its status is 2xx, else what its body says.
+    /// The response if its status is 2xx, else the error in its body.
     async fn checked(&self, response: Response, url: &str) -> Result<Response, llm::Error> {
         if response.status().is_success() {
             return Ok(response);

@@ -1,5 +1,5 @@
-//! What it means when no response comes: the error's chain of sources is looked through, since the outermost only
-//! says "error sending request".
+//! Classifies requests without a response by the error's chain of sources, because the outermost error only says "error
+//! sending request".
 
 use std::error::Error as StdError;
 

@@ -1,4 +1,4 @@
-//! Looking out, while a reply comes, for words, reasoning or arguments that repeat themselves without end.
+//! Watches a streaming reply for text, reasoning or arguments that repeat themselves endlessly.
 
 use crate::domain::repetition::Repetition;
 
@@ -7,7 +7,7 @@ use crate::domain::repetition::Repetition;
 pub(super) struct Lookout {
     words: Repetition,
     arguments: Repetition,
-    /// A body that came whole has ended by itself.
+    /// For a complete body, which has ended by itself.
     streamed: bool,
     found: bool,
 }
@@ -23,7 +23,7 @@ impl Lookout {
         self.streamed = false;
     }
 
-    /// Whether the reply has to be stopped.
+    /// Whether to stop the reply.
     pub(super) fn found(&self) -> bool {
         self.found
     }

@@ -1,7 +1,7 @@
 //! The native route: `POST /v1/messages`, Anthropic's own protocol, passed on by the proxy as it is.
 //!
-//! Cache marks stand on the system prompt, the last tool and the last two user turns: four, which is the most that
-//! is allowed. They are the only thing in which one request's beginning differs from the one before.
+//! Cache marks are on the system prompt, the last tool and the last two user turns: four, the maximum. They are the only
+//! difference between the beginning of a request and the previous one.
 
 mod reply;
 

@@ -1,14 +1,14 @@
-//! The LiteLLM proxy: the one door to every model.
+//! The LiteLLM proxy: the only way to every model.
 //!
-//! What holds here, and is tested on recordings of a real proxy:
+//! Guarantees, tested on recordings of a real proxy:
 //! - [`Proxy::ask`](crate::ports::llm::Llm::ask) is exactly one attempt: nothing is retried, neither here nor, as far
 //!   as it obeys, in the proxy.
-//! - A reply is whole or it is an error ([`Trouble::Cut`](crate::domain::upstream::Trouble::Cut)); what a proxy
-//!   fabricates around a cut upstream is not believed.
+//! - A reply is complete or an error ([`Trouble::Cut`](crate::domain::upstream::Trouble::Cut)); what a proxy makes up after
+//!   its upstream was cut does not count.
 //! - Between two requests of a task the body is the previous one plus a suffix, cache marks aside, so that the
 //!   vendor's cache holds.
 //! - Who answered is read from headers; a fallback that the role refuses is refused before the stream is read.
-//! - The token stands in request headers and nowhere else.
+//! - The token is only in request headers.
 //!
 //! [`chat`] is the normalized route, [`messages`] the native one; [`catalog`] says what the proxy offers.
 

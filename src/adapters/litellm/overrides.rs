@@ -1,4 +1,4 @@
-//! What a person declares over the catalog, and a model pinned from both.
+//! What the settings declare about models, and models pinned from the catalog and the settings.
 
 use std::fmt;
 
@@ -8,43 +8,43 @@ use crate::domain::{
     reasoning::Reasoning,
 };
 
-/// What the configuration declares of an alias (`[models."alias"]`); what is absent stays as the proxy says.
+/// What the settings declare about an alias (`[models."alias"]`); the proxy's word applies to what is absent.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Override {
     /// The provider, which decides the route unless that is declared too.
     pub provider: Option<String>,
-    /// How it is spoken to.
+    /// Its route.
     pub route: Option<Route>,
     /// Input window in tokens.
     pub max_input_tokens: Option<u64>,
     /// Output limit in tokens.
     pub max_output_tokens: Option<u64>,
-    /// Takes `tool_choice`.
+    /// Whether it supports `tool_choice`.
     pub tool_choice: Option<bool>,
-    /// How much it is asked to reason.
+    /// Its reasoning effort.
     pub reasoning: Option<Reasoning>,
     /// Prices per token; each alone.
     pub prices: Prices,
 }
 
-/// Why an alias cannot be pinned. All of it is configuration.
+/// Why an alias cannot be pinned: wrong configuration.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum PinError {
     /// The proxy does not list it to this key.
     #[error("the proxy offers no model {alias:?} to this key; {}", instead)]
     Unknown {
-        /// What was asked for.
+        /// The requested alias.
         alias: String,
-        /// What there is instead.
+        /// Alternatives.
         instead: Instead,
     },
-    /// No one says how much it reads.
+    /// Its window is unknown.
     #[error("the input window of {alias:?} is unknown: declare `max_input_tokens` under [models.{alias:?}]")]
     NoWindow {
         /// Which.
         alias: String,
     },
-    /// No one says whose it is.
+    /// Its provider is unknown.
     #[error("the provider of {alias:?} is unknown: declare `provider` or `route` under [models.{alias:?}]")]
     NoProvider {
         /// Which.
@@ -52,12 +52,12 @@ pub enum PinError {
     },
 }
 
-/// What a key may use instead of a model that it may not.
+/// What a key may use instead of a model that it may not use.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Instead {
-    /// Names like the one asked for, the nearest first.
+    /// Similar names, the most similar first.
     Near(Vec<String>),
-    /// Where none is like it, every name, in the proxy's order.
+    /// If none is similar, every name, in the proxy's order.
     Any(Vec<String>),
 }
 
@@ -70,7 +70,7 @@ impl fmt::Display for Instead {
     }
 }
 
-/// Names of models in a list that stays short.
+/// A short list of names of models.
 #[must_use]
 pub fn short_list(offered: &[String]) -> String {
     let named = offered.iter().take(LISTED).map(String::as_str).collect::<Vec<_>>().join(", ");

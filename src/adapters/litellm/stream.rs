@@ -1,7 +1,7 @@
 //! Reading a reply's body: server-sent events, or one JSON text where a stream was asked for.
 //!
-//! Three things hold for both routes. The limits on silence run on *content*: a ping or a comment is no sign of life.
-//! A reply is whole or it is an error. And no body, however long or broken, does more than end in an error.
+//! Three guarantees hold for both routes. Time limits apply to *content*: a ping or a comment is not progress. A reply is
+//! complete or an error. And no body, however long or broken, does more harm than an error.
 
 use std::{error::Error as StdError, io::Cursor, time::Duration};
 
@@ -18,9 +18,9 @@ use crate::{
     ports::llm::{Deltas, Error},
 };
 
-/// More than any model writes; what is longer is no reply.
+/// More than any model writes.
 const MAX_BODY: usize = 64 << 20;
-/// How long the end of a finished stream is waited for, so that the connection can be used again.
+/// How long to wait for the end of a finished stream, so that the connection can be reused.
 const LINGER: Duration = Duration::from_millis(200);
 
 /// How long a reply may be silent.
@@ -32,24 +32,24 @@ pub(super) struct Limits {
     pub(super) idle: Duration,
 }
 
-/// What an event brought.
+/// The meaning of an event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Progress {
     /// A ping, a frame without content.
     Quiet,
     /// Content.
     Content,
-    /// The mark that the reply is whole.
+    /// The reply is complete.
     Whole,
-    /// It repeats itself without end: what has come is all that is taken.
+    /// The reply repeats itself endlessly and is cut here.
     Endless,
 }
 
-/// A reply being put together from a route's events.
+/// A reply assembled from a route's events.
 pub(super) trait Assembly {
     /// Takes the data of one event.
     fn event(&mut self, data: &str, deltas: &Deltas) -> Result<Progress, Error>;
-    /// Takes a whole JSON text that came instead of a stream.
+    /// Takes a complete JSON text that came instead of a stream.
     fn whole(&mut self, text: &str, deltas: &Deltas) -> Result<(), Error>;
     /// Tokens known so far, for a reply that will not become whole; output counted at least by what came.
     fn usage_so_far(&self) -> Option<Usage>;
@@ -173,7 +173,7 @@ where
     Ok(())
 }
 
-/// An error in the middle of a reply: what could be tried again has been cut, and is charged as that.
+/// An error in the middle of a reply: one that could be retried counts as a cut, and is charged as that.
 fn after(content: bool, error: Error) -> Error {
     match error.trouble {
         Trouble::Unreachable | Trouble::Timeout | Trouble::Overloaded | Trouble::RateLimited if content => {
@@ -211,12 +211,12 @@ fn silent(limit: Duration) -> Error {
     failure(Trouble::Timeout, format!("no content for {} s", limit.as_secs_f64()))
 }
 
-/// A 200 that is no reply.
+/// A 200 without a reply.
 pub(super) fn unreadable(text: &str) -> Error {
     failure(Trouble::Overloaded, format!("the proxy answered 200 with something unreadable: {}", readable(text)))
 }
 
-/// What was told with a refusal.
+/// The text of a refusal.
 pub(super) fn refusal_text(refusal: String, reply: &Reply, reason: &str) -> String {
     [refusal, reply.text()].into_iter().find(|text| !text.trim().is_empty()).unwrap_or_else(|| reason.to_owned())
 }

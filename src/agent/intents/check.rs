@@ -1,7 +1,7 @@
-//! Judging an ending call: success is observed, never believed; failure is.
+//! Judges an ending call: success is verified, failure is believed.
 //!
-//! The tree must differ from the snapshot, and every check command, run by nisse, must exit 0. What the checks leave
-//! in the worktree is put back: it is not the model's work.
+//! The tree must differ from the snapshot, and every check command, run by nisse, must exit with 0. What the checks change
+//! in the worktree is undone: it is not the model's work.
 
 use super::super::{
     Error, after_command, command,
@@ -52,7 +52,7 @@ pub(in super::super) async fn check(
         return record::answer(journal, place, outside, id, Answered::new(ResultStatus::Done, "Accepted."));
     }
     let intent = record::open(journal, IntentKind::Check { call: id.clone() })?;
-    // the checks are to see what the branch holds
+    // the checks must see what the branch contains
     uncommittable::move_out(journal, place.worktree()?, Which::Made)?;
     if journal.task().started.workplace.isolation == Isolation::Worktree {
         place.worktree()?.remove_empty_directories()?;
@@ -64,7 +64,7 @@ pub(in super::super) async fn check(
     record::done(journal, intent)
 }
 
-/// Takes away what the checks left. `unseen`: no one saw their end, and someone may have changed files since.
+/// Undoes what the checks changed. `unseen`: their end is not in the log, and someone may have changed files since.
 fn take_back(journal: &mut Journal, place: &Workplace<'_>, head: &CommitId, unseen: bool) -> Result<(), Error> {
     uncommittable::move_out(journal, place.worktree()?, Which::All)?;
     let at_ms = journal.clock().civil_ms();
@@ -151,7 +151,7 @@ fn failing(line: &str, how: &str, tail: &str) -> String {
     )
 }
 
-/// A check that was cut off is run again, on what the last checkpoint holds.
+/// An interrupted check runs again, on the last checkpoint.
 pub(super) async fn recover(
     journal: &mut Journal,
     place: &mut Workplace<'_>,

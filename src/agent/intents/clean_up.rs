@@ -1,4 +1,4 @@
-//! The worktree of a task that was handed back goes; its branch stays.
+//! Removes the worktree of a task that was handed back; its branch stays.
 
 use super::{
     super::{
@@ -19,7 +19,7 @@ pub(in super::super) fn clean_up(journal: &mut Journal, place: &Workplace<'_>) -
     carry_out(journal, place, intent, None)
 }
 
-/// Carries out a clean-up that was opened.
+/// Runs a clean-up that was opened.
 pub(super) fn carry_out(
     journal: &mut Journal,
     place: &Workplace<'_>,

@@ -1,4 +1,4 @@
-//! A command that the model asked for. How far one came whose end no one saw is not known: a person decides.
+//! A command that the model asked for. If its end is not in the log, it may have run in part: a person decides.
 
 use super::super::{
     Error, after_command, command, decisions,
@@ -63,7 +63,7 @@ pub(in super::super) async fn run(
     record::done(journal, intent)
 }
 
-/// Asks the user, or does what they answered.
+/// Asks the user, or does what the user answered.
 pub(super) async fn recover(
     journal: &mut Journal,
     place: &mut Workplace<'_>,
@@ -91,7 +91,7 @@ pub(super) async fn recover(
     }
 }
 
-/// What a command left that no one saw the end of, in words that go on from its name.
+/// What an interrupted command left, in words that continue its name.
 fn left_over(journal: &mut Journal, place: &Workplace<'_>) -> Result<String, Error> {
     let head = head(journal.task())?;
     let Some(worktree) = existing_worktree(journal.task(), place.checkout)? else { return Ok(String::new()) };

@@ -1,4 +1,4 @@
-//! A task that did not succeed leaves its commits under a reference of their own, and nothing else.
+//! A task that did not succeed leaves only its commits, under a ref of their own.
 
 use std::path::Path;
 
@@ -52,7 +52,8 @@ pub(in super::super) fn discard(
     carry_out(journal, place, intent, None, &tip)
 }
 
-/// Given up, it leaves nothing under its names, also where it never stood. What cannot be removed changes no outcome.
+/// Removes everything with the names of a task that is given up, even if it never began. A failure does not change the
+/// outcome.
 fn clear_unready(journal: &mut Journal, place: &Workplace<'_>) -> Result<(), Error> {
     in_place::undo_switch(journal, place)?;
     let base = journal.task().started.workplace.base.commit.clone();
@@ -67,8 +68,8 @@ fn clear_unready(journal: &mut Journal, place: &Workplace<'_>) -> Result<(), Err
     Ok(())
 }
 
-/// What differs in the task's own worktree though no call changed it goes with that, so it is kept, and named. What
-/// cannot be looked at changes no outcome.
+/// Keeps and names changes in the task's own worktree that no call made, because the worktree is removed. A failure does not
+/// change the outcome.
 fn keep_what_no_call_made(journal: &mut Journal, place: &Workplace<'_>) -> Result<(), Error> {
     let task = journal.task();
     let Some(worktree) = place.worktree.as_ref().filter(|_| task.started.workplace.isolation == Isolation::Worktree)
@@ -86,8 +87,8 @@ fn keep_what_no_call_made(journal: &mut Journal, place: &Workplace<'_>) -> Resul
     record::notice(journal, cause)
 }
 
-/// Where the repository has the task's commits no more, as after it was cloned anew, nothing can be kept as a commit: the
-/// worktree goes aside as it is.
+/// If the repository no longer has the task's commits, as after a new clone, nothing can be kept as a commit: the worktree is
+/// moved aside as it is.
 fn keep_files_without_commits(journal: &mut Journal, place: &Workplace<'_>) -> Result<(), Error> {
     let task = journal.task();
     let path = Path::new(&task.started.workplace.worktree);
@@ -104,8 +105,8 @@ fn keep_files_without_commits(journal: &mut Journal, place: &Workplace<'_>) -> R
     Ok(())
 }
 
-/// The tip to be kept of a task that is given up: a checkpoint that the log does not name yet is part of it, and what
-/// the worktree holds beyond that is kept aside.
+/// The tip to keep of a task that is given up, including a checkpoint that the log does not name yet; further changes in the
+/// worktree are kept apart.
 fn keep_all(journal: &Journal, place: &Workplace<'_>) -> Result<CommitId, Error> {
     let task = journal.task();
     let head = head(task)?;
@@ -121,7 +122,7 @@ fn keep_all(journal: &Journal, place: &Workplace<'_>) -> Result<CommitId, Error>
     Ok(tip)
 }
 
-/// Carries out a discard that was opened.
+/// Runs a discard that was opened.
 pub(super) fn carry_out(
     journal: &mut Journal,
     place: &Workplace<'_>,

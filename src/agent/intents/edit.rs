@@ -1,4 +1,4 @@
-//! Writing a file: the intent names the bytes before and after, so that recovery knows what it finds.
+//! Writes a file. The intent names the bytes before and after, so that recovery recognises what it finds.
 
 use super::super::{
     Error, decisions,
@@ -73,7 +73,7 @@ pub(in super::super) async fn edit(
     }
 }
 
-/// Checkpoint, result and settlement of a file edit that stands; recovery ends here too.
+/// Checkpoint, result and settlement of a finished file edit; recovery ends here, too.
 fn finish(
     journal: &mut Journal,
     place: &Workplace<'_>,
@@ -99,7 +99,7 @@ fn finish(
     record::done(journal, intent)
 }
 
-/// What a dead process left of it is seen by the file's bytes.
+/// Recovers an edit by the file's bytes.
 pub(super) async fn recover(
     journal: &mut Journal,
     place: &mut Workplace<'_>,
@@ -143,7 +143,7 @@ pub(super) struct Left<'a> {
 async fn current_hash(place: &Workplace<'_>, path: &str) -> Result<Option<Hash>, Error> {
     let resolved = place.host.resolve(path).await?;
     match resolved.kind {
-        // the hash is of all bytes, however few are kept
+        // the hash covers all bytes, even if few are kept
         FileKind::File => Ok(Some(place.host.read(&resolved.path, 0).await?.hash)),
         FileKind::Absent | FileKind::Directory | FileKind::Other => Ok(None),
     }

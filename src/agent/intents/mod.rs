@@ -1,5 +1,5 @@
-//! The durable effects. Each file holds one: how it is done, and what is made of it after a process died over it. The other
-//! half, what may follow on what, is [`crate::domain::intent`] and `domain/legal`.
+//! The durable effects, one per file: how it is done, and how it is recovered after a crash. What may follow what is in
+//! [`crate::domain::intent`] and `domain/legal`.
 
 pub mod apply;
 pub(super) mod check;
@@ -17,7 +17,7 @@ use crate::{
     log::Journal,
 };
 
-/// Sees to an effect that a dead process had begun: which file knows.
+/// Recovers an effect that a dead process began.
 pub(super) async fn recover(
     journal: &mut Journal,
     place: &mut Workplace<'_>,

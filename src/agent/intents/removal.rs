@@ -1,5 +1,5 @@
-//! What a discard and a clean-up share: nothing that no commit holds goes with a worktree unnamed, and a failure changes no
-//! outcome.
+//! Shared by discard and clean-up: everything that is removed with a worktree and is in no commit is named, and a failure does
+//! not change the outcome.
 
 use super::super::{
     Error, record,
@@ -12,9 +12,9 @@ use crate::{
     repo,
 };
 
-/// Moves out of a worktree that is to go what would be lost with it. One that cannot be opened is for its removal to see to.
+/// Moves out of a worktree what would be lost with it. If it cannot be opened, its removal handles that.
 pub(super) fn empty_worktree(journal: &mut Journal, place: &Workplace<'_>) -> Result<Result<(), repo::Error>, Error> {
-    // opened anew only where nothing of this process's is at work in it: that removes locks
+    // opening removes locks, so only if this process is not using it
     let worktree = match &place.worktree {
         Some(worktree) => worktree.clone(),
         None => match existing_worktree(journal.task(), place.checkout) {
@@ -28,8 +28,8 @@ pub(super) fn empty_worktree(journal: &mut Journal, place: &Workplace<'_>) -> Re
     }
 }
 
-/// A discard or a clean-up is tried once a run; if it fails it changes no outcome, but stays pending, with its reason in
-/// the log. `found` is what recovery has to say where it was recovery that did it.
+/// A discard or clean-up is tried once per run; if it fails, it stays pending, with the reason in the log. `found` is
+/// recovery's verdict, if recovery did it.
 pub(super) fn settle(
     journal: &mut Journal,
     intent: IntentId,

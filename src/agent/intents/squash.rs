@@ -1,4 +1,4 @@
-//! The task's commits become one, whose message is the handback note.
+//! Squashes the task's commits into one, whose message is the handback note.
 
 use super::super::{
     Error, commit_message,
@@ -43,7 +43,7 @@ pub(in super::super) fn squash(journal: &mut Journal, place: &Workplace<'_>) -> 
     record::done(journal, intent)
 }
 
-/// The branch is moved, if it was not.
+/// Moves the branch, unless it is already there.
 pub(super) async fn recover(
     journal: &mut Journal,
     place: &mut Workplace<'_>,

@@ -66,7 +66,7 @@ pub(super) async fn read_file(
     }
     let file = host.read(&resolved.path, REACH).await?;
     let (content, whole) = file_range(read, &file, mask).map_err(Error::Refused)?;
-    // a part of a file licenses nobody to replace the rest
+    // a part of a file licenses no one to replace the rest
     let seen = whole.then_some(Seen { path: resolved.path, hash: file.hash });
     Ok(Looked { status: ResultStatus::Done, content, seen })
 }

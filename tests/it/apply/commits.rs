@@ -203,7 +203,7 @@ fn a_merge_brings_no_unfinished_work_and_wants_everything_committed() {
         "echo b > b.txt",
     );
     let run = env.run(&["apply", "--json", &task, "--merge"]);
-    refused(&env, &run, "merge_refused", &["unfinished"]);
+    refused(&env, &run, "merge_refused", &["uncommitted"]);
     let way_on = format!("nisse apply {} --commit", &task[24..]);
     assert!(run.stdout.contains(&way_on), "{}", run.report());
     let (env, task) = handed_back(|_| {}, "echo b > b.txt");
