@@ -24,7 +24,7 @@
 //!
 //! | floor | folder | what it is |
 //! |---|---|---|
-//! | 6 | [`cli`] | the front door: arguments in, words and exit codes out |
+//! | 6 | [`cli`] | the front door: arguments in, text and exit codes out |
 //! | 5 | [`commands`] | use cases: delegate, resume, apply, drop, log, models, doctor, init, trust, demo; settings; wiring of adapters |
 //! | 4 | [`agent`] | the turn loop, tools, context, recovery, roles; names no adapter |
 //! | 3 | [`adapters`] | the proxy ([`adapters::litellm`]), this machine ([`adapters::host`]), scripted models |

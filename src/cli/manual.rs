@@ -247,8 +247,9 @@ JSON:
 
 The list:
   One line per task, cut to the screen's width. running: a nisse works on it;
-  cut off: none does, `nisse resume` continues it; waits: a person must decide;
-  applied, committed: its work is in the checkout, as files or as commits.
+  cut off: none does, and `nisse resume` continues; waits: a person must
+  decide; applied, committed: its work is in the checkout, as files or as
+  commits.
 
 Examples:
   nisse log

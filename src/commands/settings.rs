@@ -1,11 +1,11 @@
 //! Settings: layered, each value with its source.
 //!
-//! Later layers win: built in, the user's file, the repository's `nisse.toml`, the environment, flags. What holds:
+//! Later layers win: built in, the user's file, the repository's `nisse.toml`, the environment, flags. Guarantees:
 //! - The environment is read in [`Environment::from_process`] and nowhere else.
 //! - A repository is not trusted: its file sets what [`keys`] lets it, and its checks wait until the user trusts the
 //!   file ([`trust`]), or for `--trust-project`.
 //! - An unknown key is an error, never ignored, and so is a variable that looks like a mistyped one of ours; all mistakes
-//!   of all layers are told at once. Other variables that begin with `NISSE_` may be someone else's.
+//!   of all layers are reported at once. Other variables that begin with `NISSE_` may be someone else's.
 //! - Loading runs nothing and writes nothing; the token is fetched by [`Settings::token`], when it is needed.
 
 mod declared;

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::domain::{model::Route, money::Money, reasoning::Reasoning};
 
-/// What is declared of one alias; each entry beats the proxy's.
+/// What is declared about one alias; each entry overrides the proxy's.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Declared {
     /// The provider, as the proxy spells it (`anthropic`, `openai`).
@@ -19,7 +19,7 @@ pub struct Declared {
     pub max_output_tokens: Option<Sourced<u64>>,
     /// Whether `tool_choice` works.
     pub tool_choice: Option<Sourced<bool>>,
-    /// How much it is asked to reason.
+    /// Its reasoning effort.
     pub reasoning: Option<Sourced<Reasoning>>,
     /// The price of an input token.
     pub input_cost_per_token: Option<Sourced<Money>>,

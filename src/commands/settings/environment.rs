@@ -1,4 +1,4 @@
-//! The process's environment, read here and nowhere else; everything else gets it passed.
+//! The process's environment, read only here and passed to everything else.
 
 use std::{
     collections::BTreeMap,
@@ -7,9 +7,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// All environment variables, and the platform's directories as they follow from them.
+/// All environment variables, and the platform's directories that follow from them.
 ///
-/// Holds secrets: its `Debug` shows names alone.
+/// Contains secrets: its `Debug` shows only names.
 #[derive(Clone, Default)]
 pub struct Environment {
     variables: BTreeMap<OsString, OsString>,
@@ -45,7 +45,7 @@ impl Environment {
         Self { variables: variables.into_iter().collect(), directories }
     }
 
-    /// All variables, for what starts processes and chooses itself what they see.
+    /// All variables, for code that starts processes and chooses what they see.
     #[must_use]
     pub fn variables(&self) -> &BTreeMap<OsString, OsString> {
         &self.variables
@@ -79,7 +79,7 @@ impl Environment {
         self.directories.config.as_ref().map(|dir| dir.join("nisse").join("config.toml"))
     }
 
-    /// The state directory where none is named.
+    /// The default state directory.
     #[must_use]
     pub fn state_dir(&self) -> Option<PathBuf> {
         self.directories.state.as_ref().map(|dir| dir.join("nisse"))

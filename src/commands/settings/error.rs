@@ -1,14 +1,14 @@
-//! What can be wrong with settings.
+//! Errors in settings.
 
 use std::{fmt, io, path::PathBuf};
 
 use super::{source::Source, state_dir, token};
 use crate::domain::role::RoleName;
 
-/// Why there are no settings, or not the one that is needed.
+/// Why settings cannot be loaded, or a needed one is missing.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// Values that cannot be taken: all of all layers.
+    /// Invalid values: all of all layers.
     #[error("{}", match .0.as_slice() { [one] => one.to_string(), many => format!("{} settings are wrong", many.len()) })]
     Wrong(Vec<Problem>),
     /// A file that cannot be read.
@@ -19,25 +19,25 @@ pub enum Error {
         /// What the system said.
         source: io::Error,
     },
-    /// A repository's settings that are no regular file.
+    /// A repository's settings file that is not a regular file.
     #[error("{} is a link or not a regular file; nisse does not read it", .0.display())]
     NotAFile(PathBuf),
     /// A settings file of more than a mebibyte.
     #[error("{} is too large for a settings file (over 1 MiB)", .0.display())]
     TooLarge(PathBuf),
-    /// The platform names no place for state.
+    /// The platform has no directory for state.
     #[error("this system has no default state directory")]
     NoStateDirectory,
     /// The state directory cannot be used.
     #[error(transparent)]
     StateDir(#[from] state_dir::Error),
-    /// No one named the proxy's address.
+    /// The proxy's address is not set.
     #[error("the proxy's address is not set")]
     NoAddress,
-    /// No one named a model for the role.
+    /// No model is set for the role.
     #[error("no model is set for the role {0}")]
     NoRole(RoleName),
-    /// Something with effects that comes from the repository.
+    /// Commands or copies from an untrusted repository.
     #[error("{}:{line} names {what}", .path.display())]
     Untrusted {
         /// The repository's file.
@@ -54,14 +54,14 @@ pub enum Error {
     Token(#[from] token::Error),
 }
 
-/// A value that cannot be taken.
+/// An invalid value.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Problem {
-    /// Where it stands.
+    /// Its source.
     pub at: Source,
-    /// What is wrong with it: a sentence without its end, without secrets, safe to print.
+    /// What is wrong with it: a sentence without a full stop, without secrets, safe to print.
     pub what: String,
-    /// The known name that was probably meant.
+    /// The known name that was probably intended.
     pub near: Option<String>,
 }
 

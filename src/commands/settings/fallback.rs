@@ -1,15 +1,15 @@
-//! Whether the proxy may answer with another model than the one asked for.
+//! Whether the proxy may answer with another model than the requested one.
 
 use std::fmt;
 
 use super::given::Given;
 
-/// What becomes of a reply that another model gives in place of the one asked for.
+/// What happens to a reply of another model than the requested one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fallback {
-    /// It is refused, and the proxy is told not to try.
+    /// It is refused, and the proxy is asked not to fall back.
     Refuse,
-    /// It is taken, and told.
+    /// It is accepted, and reported.
     Allow,
 }
 

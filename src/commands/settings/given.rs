@@ -1,6 +1,6 @@
-//! A value as it was given, in a file or in a variable, and how it is read as what a key takes.
+//! A value from a file or a variable, and how to read it for a key.
 //!
-//! Every reader answers a wrong value with a sentence that follows the key's name: `takes …, not …`.
+//! Every reader reports a wrong value with words that follow the key's name: `takes …, not …`.
 
 use std::path::{Path, PathBuf};
 
@@ -137,7 +137,7 @@ impl Given<'_> {
             .ok_or_else(|| format!("takes \"off\", \"low\", \"medium\" or \"high\", not {}", self.quoted()))
     }
 
-    /// A list of texts that are not blank; in a variable, one a line.
+    /// A list of texts that are not blank; in a variable, one per line.
     pub(super) fn list(&self) -> Result<Vec<String>, String> {
         let wrong = || format!("takes a list of texts, not {}", self.quoted());
         let items: Vec<String> = match self.raw {
@@ -204,7 +204,7 @@ impl Given<'_> {
         }
     }
 
-    /// The value in a complaint: escaped and bounded, since a repository may have written it.
+    /// The value for an error: escaped and bounded, because a repository may have written it.
     pub(super) fn quoted(&self) -> String {
         match self.raw {
             Raw::Text(text) => format!("{:?}", bounded(text)),

@@ -1,10 +1,10 @@
-//! What a finished branch shows of the way there.
+//! How many commits a finished branch has.
 
 use std::fmt;
 
 use super::given::Given;
 
-/// What a finished branch holds.
+/// The commits of a finished branch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum History {
     /// One commit.

@@ -1,6 +1,6 @@
 //! The table of all keys: name, variable, whether a repository may set it, how it is read and shown.
 //!
-//! A key stands here when something uses it, and not before. `models."alias"` is [`super::declared`]'s.
+//! A key is here only if something uses it. `models."alias"` is in [`super::declared`].
 
 use super::{
     Fallback, Settings,
@@ -16,13 +16,13 @@ use crate::domain::role::RoleName;
 pub(super) struct Key {
     /// Section and key, with dots.
     pub(super) name: &'static str,
-    /// The variable that sets it; a list has one entry a line there.
+    /// The variable that sets it; a list has one entry per line there.
     pub(super) env: &'static str,
     /// A repository's `nisse.toml` may set it.
     pub(super) project: bool,
     /// Reads a value into the settings.
     pub(super) set: fn(&mut Settings, &Given<'_>) -> Result<(), String>,
-    /// The value as it stands, none where it is not set, and its source.
+    /// The current value, none if it is not set, and its source.
     pub(super) show: fn(&Settings) -> (Option<String>, &Source),
 }
 
@@ -217,7 +217,7 @@ pub(super) const KEYS: &[Key] = &[
     Key {
         name: "branch.keep_turns",
         env: "NISSE_BRANCH_KEEP_TURNS",
-        // a repository would throw away what the user paid for
+        // a repository could discard what the user paid for
         project: false,
         set: |s, g| put(&mut s.branch.keep_turns, KeepTurns::read(g), g),
         show: |s| value_and_source(&s.branch.keep_turns, ToString::to_string),

@@ -25,11 +25,11 @@ const CONFIG: &str = "NISSE_CONFIG";
 const STATE_DIR: &str = "NISSE_STATE_DIR";
 const TEST_CLOCK: &str = "NISSE_TEST_CLOCK";
 const TEST_IDS: &str = "NISSE_TEST_IDS";
-/// What the commands of a task see, so that a nisse among them is none the worse for it.
+/// Variables that a task's commands see; harmless to a nisse among them.
 const COMMAND_MARK: &str = "NISSE_COMMAND";
 const OTHER_VARIABLES: [&str; 6] = [TOKEN_VARIABLE, CONFIG, STATE_DIR, TEST_CLOCK, TEST_IDS, COMMAND_MARK];
 
-/// Whether a variable of that name means something to us.
+/// Whether nisse uses a variable of that name.
 fn is_known(name: &str) -> bool {
     KEYS.iter().any(|key| key.env == name) || OTHER_VARIABLES.contains(&name)
 }
@@ -83,7 +83,7 @@ impl Settings {
         Self::layered(environment, flags, repository, Reading { own: Own::There, mistyped_matter: true })
     }
 
-    /// The same for a command that asks no model: a variable that looks like a mistyped setting is no concern of it.
+    /// The same for a command that calls no model: it ignores variables that look like mistyped settings.
     ///
     /// # Errors
     /// As for [`Self::load`].
@@ -91,7 +91,7 @@ impl Settings {
         Self::layered(environment, flags, None, Reading { own: Own::There, mistyped_matter: false })
     }
 
-    /// The same for whoever writes the user's own file: without it, whether it is there or not.
+    /// The same without the user's own file, to write it.
     ///
     /// # Errors
     /// As for [`Self::load`].

@@ -1,6 +1,6 @@
 //! "Did you mean": the known word nearest to a mistyped one.
 
-/// The candidate nearest to `word`, if it is near enough to be meant: at most a third of its letters differ.
+/// The candidate nearest to `word`, if at most a third of its letters differ.
 pub(super) fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let word = word.to_lowercase();
     candidates

@@ -1,5 +1,5 @@
-//! The state directory: the log, the worktrees, the locks. No one else may write there, and what we make there only
-//! its owner reads.
+//! The state directory: the log, the worktrees, the locks. No one else may write there, and only the
+//! owner can read what nisse creates there.
 
 use std::{
     fs::{self, DirBuilder},
@@ -22,12 +22,12 @@ pub enum Error {
     /// It is something else.
     #[error("the state directory {} is not a directory", .0.display())]
     NotADirectory(PathBuf),
-    /// Anybody could plant a log or a worktree there.
+    /// Others could plant a log or a worktree there.
     #[error("others may write to the state directory {}", .0.display())]
     Open(PathBuf),
 }
 
-/// Makes the state directory where it is missing, with mode 0700. One that is there is left as it is.
+/// Creates the state directory if it is missing, with mode 0700. An existing one is left as it is.
 ///
 /// # Errors
 /// See [`Error`]; nothing was changed then, except that parents may have been made.

@@ -24,7 +24,7 @@ pub const TOKEN_VARIABLE: &str = "NISSE_LLM_TOKEN";
 
 /// How long `token_command` may take: a person may have to unlock a key.
 const COMMAND_LIMIT: Duration = Duration::from_secs(30);
-/// How long its output may stay open once it has exited, as when it started an agent that keeps it.
+/// How long its output may stay open after it has exited, for instance because it started an agent.
 const DRAIN: Duration = Duration::from_secs(2);
 /// The most bytes read of a token, and of a command's complaint.
 const MOST: u64 = 64 * 1024;
@@ -32,7 +32,7 @@ const MOST: u64 = 64 * 1024;
 /// Why there is no token. Never holds one.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// No one named one.
+    /// None is set.
     #[error("the proxy's token is not set")]
     Unset,
     /// What was found cannot be sent in a header.

@@ -59,7 +59,7 @@ impl ProjectFile {
     pub fn trust(&self, state_dir: &Path) -> io::Result<()> {
         fs::DirBuilder::new().recursive(true).mode(0o700).create(state_dir.join(MARKS))?;
         match OpenOptions::new().write(true).create_new(true).mode(0o600).open(self.mark(state_dir)) {
-            // for people: what the mark stands for
+            // for people: the file that it marks
             Ok(mut mark) => writeln!(mark, "{}", self.path.display()),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
             Err(error) => Err(error),
