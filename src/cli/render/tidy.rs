@@ -19,7 +19,7 @@ pub fn packed(manner: Manner, pack: impl FnOnce(&dyn Fn(u64)) -> Result<Option<P
         Ok(None) => {}
         Ok(Some(Packed { before, after })) => tell(&format!("packed: {} became {}", about(before), about(after))),
         Err(error) => {
-            tell(&format!("could not pack the objects that the task's turns left: {error}; they stay as they are"))
+            tell(&format!("could not pack the objects that the task's turns left: {error}; they stay as they are"));
         }
     }
 }

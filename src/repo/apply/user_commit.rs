@@ -11,7 +11,7 @@ use super::plan_commit::PlannedFile;
 use crate::{
     domain::{
         id::{CommitId, TaskId},
-        intent::UserCommit as Landing,
+        intent::UserCommit,
     },
     log::crash,
     repo::{
@@ -26,29 +26,29 @@ const VERBATIM: &str = "--cleanup=verbatim";
 
 impl Checkout {
     /// Makes the commit, once: a commit that is there already is known by its parents, and by the task in its message.
-    pub fn make_user_commit(&self, task: TaskId, landing: &Landing) -> Result<CommitId, Error> {
+    pub fn make_user_commit(&self, task: TaskId, intent: &UserCommit) -> Result<CommitId, Error> {
         let head = self.store().head()?.commit;
-        if head == landing.parent {
+        if head == intent.parent {
             crash::point("land.begun");
-            let made = match &landing.merge {
-                Some(other) => self.merge_commit(other, &landing.message),
-                None => self.commit(landing),
+            let made = match &intent.merge {
+                Some(other) => self.merge_commit(other, &intent.message),
+                None => self.commit(intent),
             };
             if let Err(error) = made {
                 // a git that outlived a killed nisse may have made it meanwhile
                 let head = self.store().head()?.commit;
-                if head == landing.parent || self.find_user_commit(task, landing, head.as_ref())?.is_none() {
+                if head == intent.parent || self.find_user_commit(task, intent, head.as_ref())?.is_none() {
                     return Err(error);
                 }
             }
         }
         let head = self.store().head()?.commit;
-        let Some(made) = self.find_user_commit(task, landing, head.as_ref())? else {
-            return Err(Error::HeadMoved { base: landing.parent.clone(), head });
+        let Some(made) = self.find_user_commit(task, intent, head.as_ref())? else {
+            return Err(Error::HeadMoved { base: intent.parent.clone(), head });
         };
         crash::point("land.made");
         // once more was committed on top, the index is the person's alone
-        if let Some(plan) = landing.plan.as_ref().filter(|_| head.as_ref() == Some(&made)) {
+        if let Some(plan) = intent.plan.as_ref().filter(|_| head.as_ref() == Some(&made)) {
             self.follow_head(plan)?;
         }
         crash::point("land.index");
@@ -59,16 +59,16 @@ impl Checkout {
     fn find_user_commit(
         &self,
         task: TaskId,
-        landing: &Landing,
+        intent: &UserCommit,
         head: Option<&CommitId>,
     ) -> Result<Option<CommitId>, Error> {
         let Some(head) = head else { return Ok(None) };
         let mut call = self.git().call(["rev-list", "--parents", &head.0]);
-        if let Some(parent) = &landing.parent {
+        if let Some(parent) = &intent.parent {
             call = call.args([format!("^{parent}")]);
         }
         let listed = String::from_utf8_lossy(&call.limit(LONG).run()?).into_owned();
-        let wanted: Vec<&str> = landing.parent.iter().chain(&landing.merge).map(|id| id.0.as_str()).collect();
+        let wanted: Vec<&str> = intent.parent.iter().chain(&intent.merge).map(|id| id.0.as_str()).collect();
         for line in listed.lines() {
             let Some((commit, parents)) = line
                 .split(' ')
@@ -78,7 +78,7 @@ impl Checkout {
             else {
                 continue;
             };
-            if parents && (landing.merge.is_some() || self.is_of_task(task, &commit)?) {
+            if parents && (intent.merge.is_some() || self.is_of_task(task, &commit)?) {
                 return Ok(Some(commit));
             }
         }
@@ -100,18 +100,18 @@ impl Checkout {
 
     /// Whether HEAD contains a commit that was made for this intent, also one amended or rebased since: it is known by the
     /// trailers of its message.
-    pub fn has_user_commit(&self, landing: &Landing) -> Result<bool, Error> {
+    pub fn has_user_commit(&self, intent: &UserCommit) -> Result<bool, Error> {
         let Some(head) = self.store().head()?.commit else { return Ok(false) };
-        if let Some(other) = &landing.merge {
+        if let Some(other) = &intent.merge {
             return self.store().reaches(&head, other);
         }
-        let trailers: Vec<&str> = landing.message.lines().filter(|line| line.starts_with("Nisse-")).collect();
+        let trailers: Vec<&str> = intent.message.lines().filter(|line| line.starts_with("Nisse-")).collect();
         let Some(first) = trailers.first() else { return Ok(false) };
         let list = |without: Option<&CommitId>| {
             let call = self.git().call(["rev-list", "--fixed-strings", &format!("--grep={first}"), &head.0]);
             call.args(without.map(|parent| format!("^{parent}"))).limit(LONG).run()
         };
-        let listed = match list(landing.parent.as_ref()) {
+        let listed = match list(intent.parent.as_ref()) {
             // what it was made on may be gone by now
             Err(Error::Git { .. }) => list(None)?,
             listed => listed?,
@@ -138,11 +138,11 @@ impl Checkout {
         self.store().message(commit)?.ok_or_else(|| Error::NoSuchCommit { rev: commit.0.clone() })
     }
 
-    fn commit(&self, landing: &Landing) -> Result<(), Error> {
-        let Some(plan) = &landing.plan else { return Ok(()) };
+    fn commit(&self, intent: &UserCommit) -> Result<(), Error> {
+        let Some(plan) = &intent.plan else { return Ok(()) };
         let scratch = scratch()?;
         let index = scratch.path().join("index");
-        let start = landing.parent.as_ref().map_or("--empty", |parent| parent.0.as_str());
+        let start = intent.parent.as_ref().map_or("--empty", |parent| parent.0.as_str());
         self.git().call(["read-tree", start]).index(Some(&index)).limit(LONG).run()?;
         let (pointers, files): (Vec<_>, Vec<_>) =
             self.read_plan(plan)?.into_iter().partition(|(_, planned)| planned.is_submodule());
@@ -152,7 +152,7 @@ impl Checkout {
         // hooks that ask what differs from the index are to see only what does
         self.git().call(["update-index", "-q", "--refresh"]).index(Some(&index)).also_fine(1).limit(LONG).run()?;
         let call = self.git().call(["commit", "--quiet", VERBATIM, "--file=-"]).by_the_person().index(Some(&index));
-        not_committed(call.limit(LONG).input(landing.message.clone().into_bytes()).run())
+        not_committed(call.limit(LONG).input(intent.message.clone().into_bytes()).run())
     }
 
     /// Stages what a plan says of submodules: only a directory of them is on the disk.
