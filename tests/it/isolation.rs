@@ -203,7 +203,9 @@ fn worktrees_lie_where_the_person_says() {
 fn a_branch_that_cannot_be_is_refused_first() {
     let env = TestEnvironment::new(Wire::Chat, Vec::new());
     env.checkout.git(&["branch", "taken/below"]);
-    for (name, words) in [("taken", "taken/below"), ("main/x", "\"main\""), ("a b", "called"), ("-x", "called")] {
+    for (name, words) in
+        [("taken", "taken/below"), ("main/x", "\"main\""), ("a b", "not a valid"), ("-x", "not a valid")]
+    {
         let refused = env.delegate(&[&format!("--branch={name}")], "Make b.txt.");
         assert!(refused.exits(2).stderr.contains(words), "{}", refused.report());
     }

@@ -44,7 +44,7 @@ fn a_task_of_which_nothing_stands_ends_and_no_resume_repeats_it() {
         let error = run.exits(1).json().pop().unwrap();
         assert_eq!((&error["error"]["kind"], &error["task"]), (&json!("no_worktree"), &json!(null)), "{what}: {error}");
         let (message, hint) = (error["error"]["message"].as_str().unwrap(), error["error"]["hint"].as_str().unwrap());
-        assert!(message.contains(words) && message.contains("has ended"), "{what}: {message}");
+        assert!(message.contains(words) && message.contains("ended before it began"), "{what}: {message}");
         assert!(hint.contains("delegate the task again") && !hint.contains("nisse resume"), "{what}: {hint}");
         assert!(env.server.requests().is_empty(), "{what}");
         assert!(env.run(&["resume", "--json"]).exits(0).stderr.contains("nothing is pending"), "{what}");

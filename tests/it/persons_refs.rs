@@ -141,7 +141,7 @@ fn what_moved_is_named_with_the_way_back_and_what_is_new_or_configured_is_named(
     let is = env.checkout.git(&["rev-parse", "topic"]);
     assert_ne!(is, was, "it was left there");
     let notices = result["notices"].to_string();
-    for told in [&format!("git branch -f topic {was}"), "the branch new", ".git/config was changed"] {
+    for told in [&format!("git branch -f topic {was}"), "the branch new", ".git/config changed"] {
         assert!(notices.contains(told), "{told}: {notices}");
     }
     let kept = format!("refs/nisse/found/{}/moved", result["task"].as_str().unwrap());
