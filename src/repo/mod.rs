@@ -14,9 +14,9 @@
 //! - What would be read wrongly or damaged is refused with a sentence, before anything is changed.
 //! - Nothing is removed that does not carry the task's own name.
 //!
-//! Two ways lead into a repository. [`git`] runs the git program: it writes whatever is the person's, and reads where the library would
-//! be wrong. `store` is the face of both for reads and for checkpoints, which the library (libgit2) makes in process;
-//! `stat_cache` spares both where no file's status has changed.
+//! Two ways lead into a repository. [`git`] runs the git program: it writes whatever is the person's, and reads where the
+//! library would be wrong. `store` is the face of both for reads and for checkpoints, which the library (libgit2) makes in
+//! process; `stat_cache` spares both where no file's status has changed.
 //!
 //! | folder | what it is |
 //! |---|---|

@@ -177,7 +177,7 @@ fn what_the_person_does_meanwhile_is_not_undone() {
     assert_eq!(is.1, before.1);
     assert!(env.checkout.has_ref("refs/remotes/origin/main"));
     let notices = result["notices"].to_string();
-    for named in ["the branch main was moved", "the tag v2", "refs/remotes/origin/main", "On main: newest"] {
+    for named in ["main moved from", "the tag v2", "refs/remotes/origin/main", "On main: newest"] {
         assert!(notices.contains(named), "{named}: {notices}");
     }
     assert!(!env.server.requests()[1].last_answers()[0].text.contains("Note:"));

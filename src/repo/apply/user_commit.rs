@@ -181,7 +181,7 @@ impl Checkout {
         self.abort_merge(other)?;
         let own = self.own_paths()?;
         if !own.is_empty() {
-            let conflicts = own.into_iter().map(|path| Conflict { path, why: "a merge wants everything committed" });
+            let conflicts = own.into_iter().map(|path| Conflict { path, why: "a merge needs everything committed" });
             return Err(Error::Conflicts { conflicts: conflicts.collect() });
         }
         self.before_files_become("HEAD", &other.0)?;
