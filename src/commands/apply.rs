@@ -94,6 +94,8 @@ pub fn apply(opened: &Opened, id: TaskId, wish: Wish) -> Result<Applied, Error> 
     }
     let mut journal = Journal::resume(log, opened.clock(), id, "apply", Vec::new())?;
     journal.hold_checkout(checkout.git_dir())?;
+    // whoever works there now holds it; this one rests
+    checkout.refuse_branch_of_another(id)?;
     let checkout = owned(checkout, &mut journal)?;
     match wish {
         Wish::Apply(manner) => {

@@ -15,7 +15,13 @@ use serde::Serialize;
 use super::{Error, open::began_in, owned::names, settings::KeepTurns};
 use crate::{
     agent::workplace::spec,
-    domain::{apply::ApplyState, event::EventKind, id::TaskId, outcome::End, task::Task},
+    domain::{
+        apply::ApplyState,
+        event::EventKind,
+        id::TaskId,
+        outcome::End,
+        task::{Task, WHOLE_WORKTREE},
+    },
     log::{Log, crash},
     repo::{Checkout, TaskBranch, TaskRef, WorktreeSpec},
 };
@@ -318,6 +324,13 @@ fn judge_kept(known: &mut Known<'_>, checkout: &Checkout, id: TaskId) -> Option<
         Owner::Unreadable => (State::Kept, "its task cannot be read".to_owned(), Removal::Never),
         // it is told where the task worked
         Owner::Settled(task, _) if !began_in(checkout, &task.started).unwrap_or(true) => return None,
+        Owner::Settled(task, _) if task.kept_aside.iter().any(|(_, paths)| *paths == [WHOLE_WORKTREE]) => {
+            let why =
+                "the repository no longer has its task's commits, so this is the only copy of its files; remove it \
+                       by hand when you do not need it"
+                    .to_owned();
+            (State::Kept, why, Removal::Never)
+        }
         Owner::Settled(task, _) => {
             let paths: Vec<_> = task.kept_aside.iter().flat_map(|(_, paths)| paths.iter().cloned()).collect();
             let why = format!("its task created it, and no commit can hold it: {}", paths.join(", "));

@@ -35,7 +35,7 @@ pub struct Opened {
 impl Opened {
     /// Reads the settings for the repository at `path`, which need not be one: commands that need a checkout say so.
     pub fn new(environment: Environment, flags: &Flags, path: &Path) -> Result<Self, Error> {
-        let checkout = Checkout::open(path, &for_git(&environment)).ok();
+        let checkout = found(path, &environment)?;
         let settings = Settings::load(&environment, flags, checkout.as_ref().map(Checkout::root))?;
         Ok(Self::with(environment, settings, path, checkout))
     }
@@ -43,14 +43,14 @@ impl Opened {
     /// The same for resuming existing tasks. The repository's file is not read, because its settings are in their first
     /// event, and a task in place may have changed it.
     pub fn to_go_on(environment: Environment, flags: &Flags, path: &Path) -> Result<Self, Error> {
-        let checkout = Checkout::open(path, &for_git(&environment)).ok();
+        let checkout = found(path, &environment)?;
         let settings = Settings::load(&environment, flags, None)?;
         Ok(Self::with(environment, settings, path, checkout))
     }
 
     /// The same where no model is asked.
     pub fn for_begun_tasks(environment: Environment, flags: &Flags, path: &Path) -> Result<Self, Error> {
-        let checkout = Checkout::open(path, &for_git(&environment)).ok();
+        let checkout = found(path, &environment)?;
         let settings = Settings::load_for_looking(&environment, flags)?;
         Ok(Self::with(environment, settings, path, checkout))
     }
@@ -122,7 +122,7 @@ impl Opened {
     /// The same, where its repository may be gone: none then.
     pub fn checkout_of_any(&self, started: &TaskStarted) -> Result<Option<Checkout>, Error> {
         match self.checkout_of(started) {
-            Err(Error::Repo(repo::Error::NotARepository { .. })) => Ok(None),
+            Err(Error::Repo(repo::Error::NotARepository { .. } | repo::Error::NoDirectory { .. })) => Ok(None),
             found => found.map(Some),
         }
     }
@@ -170,6 +170,17 @@ impl Opened {
     /// A path as the log keeps it.
     pub fn text_path(&self, path: &Path) -> Result<String, Error> {
         path.to_str().map(str::to_owned).ok_or_else(|| Error::PathNotText { path: path.to_owned() })
+    }
+}
+
+/// The checkout at `path`; none where there is none, or one that tasks cannot work with. A git that died says nothing of
+/// that.
+fn found(path: &Path, environment: &Environment) -> Result<Option<Checkout>, Error> {
+    match Checkout::open(path, &for_git(environment)) {
+        Err(error @ (repo::Error::Git { .. } | repo::Error::TimedOut { .. } | repo::Error::Unreadable { .. })) => {
+            Err(error.into())
+        }
+        found => Ok(found.ok()),
     }
 }
 

@@ -15,7 +15,7 @@ use crate::{
         model::Route,
         outcome::{End, Handback, Outcome},
         repository::RepositoryChange,
-        task::Task,
+        task::{Task, WHOLE_WORKTREE},
     },
     repo::{self, Checkout, Diff},
 };
@@ -331,11 +331,21 @@ fn notices(task: &Task, outcome: &Outcome, discard: Option<Status>) -> Vec<Strin
         notices.push(left_out(paths));
     }
     notices.extend(task.kept_aside.iter().map(|(place, paths)| {
-        format!("no commit can hold {}; kept in {place} until `nisse doctor --fix`", paths.join(", "))
+        let until = if *paths == [WHOLE_WORKTREE] { "" } else { " until `nisse doctor --fix`" };
+        format!("{}{until}", kept_aside(place, paths))
     }));
     notices.extend(task.changes.iter().map(ToString::to_string));
     notices.extend(who_answered(task));
     notices
+}
+
+/// What was moved out of a task's tree, and where it is kept.
+#[must_use]
+pub fn kept_aside(place: &str, paths: &[String]) -> String {
+    if *paths == [WHOLE_WORKTREE] {
+        return format!("the repository no longer has the task's commits; the worktree is kept in {place}");
+    }
+    format!("no commit can hold {}; kept in {place}", paths.join(", "))
 }
 
 /// A number of replies.

@@ -69,5 +69,7 @@ pub async fn run(
         source @ agent::Error::Unmade { .. } => Error::Unmade { task, source: Box::new(source) },
         source => Error::Cut { task, source: Box::new(source), offered: None },
     })?;
-    TaskResult::new(journal.task(), &outcome, Some(checkout), &outside.mask)
+    let result = || TaskResult::new(journal.task(), &outcome, Some(checkout), &outside.mask);
+    // the task is what it is: a git that was killed while it was described is asked once more
+    result().or_else(|_| result())
 }

@@ -19,6 +19,9 @@ use super::{
     upstream::Trouble,
 };
 
+/// The name of a worktree that was kept whole, because the repository no longer has its task's commits.
+pub const WHOLE_WORKTREE: &str = "worktree/";
+
 /// A task's state.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Task {

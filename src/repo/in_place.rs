@@ -51,6 +51,22 @@ impl Checkout {
         read_line(&directory.join(TASK)).map(Some).ok_or_else(unknown)
     }
 
+    /// Refuses a checkout that is on the branch of another task, which works in place: what is changed there would end with
+    /// that task.
+    pub fn refuse_branch_of_another(&self, own: TaskId) -> Result<(), Error> {
+        match self.task_in_place()? {
+            Some(task) if task != own.to_string() => {
+                let id = short_id(&task);
+                let why = format!(
+                    "task {id} works in place here, and the checkout is on its branch; end it first (`nisse resume {id}`, \
+                     `nisse drop {id}`)"
+                );
+                Err(Error::Refused { checkout: self.root().to_owned(), why })
+            }
+            Some(_) | None => Ok(()),
+        }
+    }
+
     /// Refuses a checkout in which no task can work in place: another one does, or it holds unfinished work.
     pub fn refuse_in_place(&self) -> Result<(), Error> {
         let refused = |why: String| Err(Error::Refused { checkout: self.root().to_owned(), why });

@@ -146,11 +146,16 @@ fn a_task_whose_commits_are_gone_can_be_given_up_and_its_files_are_kept() {
     env.checkout.git(&["clone", "--quiet", "--no-checkout", origin.to_str().unwrap(), "anew"]);
     fs::rename(root.join("anew/.git"), root.join(".git")).unwrap();
     env.person(|checkout| drop(checkout.git(&["reset", "--quiet"])));
+    let gone = env.run(&["resume", "--json", task]).exits(1).json().pop().unwrap();
+    assert_eq!(gone["error"]["kind"], "repository_gone", "{gone}");
     let dropped = env.run(&["drop", "--json", task]).ends(0, "dropped");
     assert_eq!((&dropped["discarded_ref"], &dropped["branch"]), (&json!(null), &json!(null)));
     let log = Log::open(&env.state(), Access::Read).unwrap().unwrap();
     let kept = log.task(task.parse().unwrap()).unwrap().kept_aside;
     assert_eq!(fs::read_to_string(format!("{}/worktree/loose.txt", kept[0].0)).unwrap(), "not committed\n");
     assert!(dropped["notices"].to_string().contains(&kept[0].0), "{dropped}");
+    // nothing else holds it
+    env.run(&["doctor", "--fix"]);
+    assert!(fs::exists(format!("{}/worktree/loose.txt", kept[0].0)).unwrap());
     assert!(env.run(&["resume", "--json"]).exits(0).stderr.contains("nothing is pending"));
 }

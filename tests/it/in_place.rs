@@ -308,3 +308,26 @@ fn what_the_person_changes_while_the_setup_runs_is_kept() {
         }
     }
 }
+
+/// What is applied while the checkout is on the branch of a task that rests would end with that task.
+#[test]
+fn work_of_another_task_is_not_applied_to_the_branch_of_one_that_rests() {
+    let env = TestEnvironment::new(
+        Wire::Chat,
+        vec![
+            Step::call("write_file", json!({"path": "b.txt", "content": "b\n"})),
+            Step::hand_back(),
+            Step::error(503, &[("retry-after", "86400")], "overloaded", "later"),
+        ],
+    );
+    let done = env.delegate(&[], "Make b.txt.").ends(0, "handback");
+    let rests = env.delegate(&["--isolation", "in-place"], "Make c.txt.").ends(5, "interrupted");
+    let (done, rests) = (done["task"].as_str().unwrap(), rests["task"].as_str().unwrap());
+    for manner in [&["apply", done][..], &["apply", "--commit", done], &["apply", "--merge", done]] {
+        let run = env.run(manner);
+        assert!(run.exits(1).stderr.contains(&format!("nisse drop {}", &rests[24..])), "{}", run.report());
+    }
+    env.run(&["drop", rests]).exits(0);
+    env.run(&["apply", done]).exits(0);
+    env.person(|_| {});
+}

@@ -17,6 +17,7 @@ use crate::{
         intent::IntentKind,
         line::one_line,
         outcome::End,
+        task::WHOLE_WORKTREE,
     },
     log::{Journal, crash},
     repo::{self, Worktree},
@@ -100,7 +101,7 @@ fn keep_files_without_commits(journal: &mut Journal, place: &Workplace<'_>) -> R
     }
     let place = journal.kept_dir().join(task.seq.to_string());
     repo::move_whole(path, &place.join("worktree"))?;
-    let paths = vec!["worktree/".to_owned()];
+    let paths = vec![WHOLE_WORKTREE.to_owned()];
     journal.push(EventKind::KeptAside { paths, place: place.display().to_string() })?;
     Ok(())
 }

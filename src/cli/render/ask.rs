@@ -75,7 +75,7 @@ pub fn about_files(manner: Manner, result: &TaskResult, found: Option<&TaskDiff>
 #[must_use]
 pub fn model(offered: &[Row]) -> Option<String> {
     let items: Vec<String> = offered.iter().map(|row| plain(&row.alias)).collect();
-    offered.get(first_question("Which model should work on tasks?", &items, 0)?).map(|row| row.alias.clone())
+    offered.get(first_question("Which model should work on tasks", &items, 0)?).map(|row| row.alias.clone())
 }
 
 /// Shows what a repository's settings file names, and asks whether it may run.
@@ -90,7 +90,7 @@ pub fn trust(manner: Manner, project: &trust::Report) -> bool {
     fields.into_text().lines().for_each(|line| say(manner, line));
     let answers = ["No", "Yes, until the file changes (undo: nisse trust --revoke)"];
     // pressing Enter alone decides nothing
-    first_question("Do you trust it?", &answers, 0) == Some(1)
+    first_question("Do you trust it", &answers, 0) == Some(1)
 }
 
 /// A question before signal handlers are installed. A signal that ends nisse does so after the terminal is restored,

@@ -2,7 +2,7 @@
 
 use super::{first_line, grouped, tail};
 use crate::{
-    commands::result::left_out,
+    commands::result::{kept_aside, left_out},
     domain::{
         amount::{counted, span},
         command_line,
@@ -138,7 +138,7 @@ pub fn lines(event: &Event) -> Vec<String> {
             vec![format!("created something that no commit can hold: {}", paths.join(", "))]
         }
         EventKind::KeptAside { paths, place } => {
-            vec![format!("no commit can hold {}; kept in {place}", paths.join(", "))]
+            vec![kept_aside(place, paths)]
         }
         EventKind::LocksRemoved { locks } => {
             vec![format!("removed git lock files that processes of this task had left: {}", locks.join(", "))]
