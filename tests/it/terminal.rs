@@ -212,7 +212,7 @@ fn a_signal_at_a_question_ends_nisse_and_gives_the_cursor_back() {
     // the shell around it says how it ended
     let told = |line: &str| format!("{line}; echo \"ended with $?\"");
     for (arguments, question) in [
-        (&["resume"][..], "Which task do you want to resume?"),
+        (&["resume"][..], "Which task do you want to resume"),
         (&["init"], "Which model should work on tasks"),
         (&["delegate", "Three."], "Do you trust it"),
     ] {

@@ -37,7 +37,7 @@ pub fn which(tasks: &[Task]) -> Option<TaskId> {
         format!("{}  {outcome:<11}  {}", task.id.short(), plain(&first_line(task.started.brief(), 45)))
     };
     let items: Vec<String> = tasks.iter().map(line).collect();
-    tasks.get(first_question("Which task do you want to resume?", &items, 0)?).map(|task| task.id)
+    tasks.get(first_question("Which task do you want to resume", &items, 0)?).map(|task| task.id)
 }
 
 /// Shows what changed, and asks what to do with it; none if the user decides later.
