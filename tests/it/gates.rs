@@ -177,7 +177,7 @@ fn a_branch_that_was_moved_or_deleted_is_put_back_where_the_log_says() {
 /// On a terminal, whoever resumes is shown what is there, and asked.
 #[test]
 fn on_a_terminal_the_person_is_asked() {
-    let question = "What should nisse do?";
+    let question = "What should nisse do";
     // the last of four is where the question begins; one down is the first
     for (keys, code, words) in [
         ("\r", 6, "--rollback\r\n"),

@@ -68,7 +68,7 @@ pub fn about_files(manner: Manner, result: &TaskResult, found: Option<&TaskDiff>
     ];
     let words = answers.map(|(_, words)| words);
     // pressing Enter alone decides nothing
-    answers.get(choice("What should nisse do?", &words, words.len() - 1)?)?.0
+    answers.get(choice("What should nisse do", &words, words.len() - 1)?)?.0
 }
 
 /// Asks for the model of the role delegate; none if the user chose none.
