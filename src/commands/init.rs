@@ -100,8 +100,11 @@ pub async fn gather(environment: &Environment, flags: &Flags, directory: &Path) 
         Ok(report) => found.take(report, &settings),
         Err(error) => {
             let why = super::advice(&error).map_or_else(String::new, |advice| format!(" ({advice})"));
-            found.notes.push(format!("did not fill in a model: {error}{why}"));
             found.model = settings.roles.get(&RoleName::Delegate).map(|alias| alias.value.clone());
+            found.notes.push(match &found.model {
+                Some(named) => format!("filled in {named}, but could not check that the proxy offers it: {error}{why}"),
+                None => format!("did not fill in a model: {error}{why}"),
+            });
         }
     }
     Ok(found)
@@ -110,9 +113,13 @@ pub async fn gather(environment: &Environment, flags: &Flags, directory: &Path) 
 impl Found {
     /// A model is clear if the user has named it, or there is only one.
     fn take(&mut self, report: models::Report, settings: &Settings) {
+        let named = settings.roles.get(&RoleName::Delegate).map(|alias| &alias.value);
+        if let Some(named) = named.filter(|named| !report.models.iter().any(|row| row.alias == **named)) {
+            self.notes.push(format!("filled in {named}, but the proxy does not offer it to your key"));
+        }
         self.offered = report.models.into_iter().filter(Row::could_do_a_task).collect();
-        self.model = match (settings.roles.get(&RoleName::Delegate), self.offered.as_slice()) {
-            (Some(named), _) => Some(named.value.clone()),
+        self.model = match (named, self.offered.as_slice()) {
+            (Some(named), _) => Some(named.clone()),
             (None, [one]) => Some(one.alias.clone()),
             (None, _) => None,
         };
