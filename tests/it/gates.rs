@@ -177,7 +177,7 @@ fn a_branch_that_was_moved_or_deleted_is_put_back_where_the_log_says() {
 /// On a terminal, whoever resumes is shown what is there, and asked.
 #[test]
 fn on_a_terminal_the_person_is_asked() {
-    let question = "What should nisse do?";
+    let question = "What to do with the changes";
     // the last of four is where the question begins; one down is the first
     for (keys, code, words) in [
         ("\r", 6, "--rollback\r\n"),
@@ -217,6 +217,6 @@ fn whoever_wants_no_questions_gets_none() {
     for options in [&["--no-input"][..], &["--json"]] {
         let (env, _gated, _scratch) = cut_in_a_command(Wire::Chat);
         let run = env.finish(env.start_on_terminal(&[&["resume"], options].concat()));
-        assert!(!run.exits(6).stdout.contains("What should nisse do"), "{}", run.report());
+        assert!(!run.exits(6).stdout.contains("What to do with"), "{}", run.report());
     }
 }

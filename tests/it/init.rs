@@ -52,7 +52,7 @@ fn of_several_models_none_is_taken_unasked() {
     assert_eq!(error["error"]["kind"], "bad_role");
 
     fs::remove_file(own(&env)).unwrap();
-    let asked = env.run_with_keys(&["init"], &[("Which model should work on tasks?", "j\r")]);
+    let asked = env.run_with_keys(&["init"], &[("Model for tasks", "j\r")]);
     assert!(asked.exits(0).stdout.contains("case-native for the role delegate"), "{}", asked.report());
     assert!(fs::read_to_string(own(&env)).unwrap().contains("\ndelegate = \"case-native\""));
 }

@@ -144,8 +144,8 @@ fn what_is_written_and_what_is_trusted_fits_too() {
             format!("$ nisse {}\n{}", arguments.join(" "), shown.replace(env.root().to_str().unwrap(), "ROOT"))
         };
         std::fs::remove_dir_all(env.root().join("home/config")).unwrap();
-        shown += &asked(&["init"], "Which model should work on tasks?");
-        shown += &asked(&["delegate", "Make b.txt."], "Do you trust it?");
+        shown += &asked(&["init"], "Model for tasks");
+        shown += &asked(&["delegate", "Make b.txt."], "Trust this file");
         let shown = strip_str(&shown).to_string();
         insta::with_settings!({ prepend_module_to_snapshot => false, omit_expression => true }, {
             insta::assert_snapshot!(format!("screens_settings_{columns}"), shown);

@@ -212,9 +212,9 @@ fn a_signal_at_a_question_ends_nisse_and_gives_the_cursor_back() {
     // the shell around it says how it ended
     let told = |line: &str| format!("{line}; echo \"ended with $?\"");
     for (arguments, question) in [
-        (&["resume"][..], "Which task do you want to resume?"),
-        (&["init"], "Which model should work on tasks?"),
-        (&["delegate", "Three."], "Do you trust it?"),
+        (&["resume"][..], "Task to resume"),
+        (&["init"], "Model for tasks"),
+        (&["delegate", "Three."], "Trust this file"),
     ] {
         let run = env.run_within_with_keys(told, arguments, &[(question, "\u{3}")]);
         let hidden = run.stdout.rfind("\u{1b}[?25l").expect("a question");

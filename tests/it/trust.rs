@@ -77,7 +77,7 @@ fn what_is_trusted_is_shown_whole_whatever_the_variables_say() {
 fn on_a_terminal_it_is_asked_and_enter_alone_is_no() {
     let (env, ran) = world();
     env.set("TERM", "xterm-256color");
-    let question = "Do you trust it?";
+    let question = "Trust this file";
     let refused = env.run_with_keys(&["delegate", "Make b.txt."], &[(question, "\r")]);
     assert!(refused.exits(2).stdout.contains("touch ") && !ran.exists(), "{}", refused.report());
     let unasked = env.run_with_keys(&["delegate", "--no-input", "Make b.txt."], &[(question, "j\r")]);

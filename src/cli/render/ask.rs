@@ -37,7 +37,7 @@ pub fn which(tasks: &[Task]) -> Option<TaskId> {
         format!("{}  {outcome:<11}  {}", task.id.short(), plain(&first_line(task.started.brief(), 45)))
     };
     let items: Vec<String> = tasks.iter().map(line).collect();
-    tasks.get(first_question("Which task do you want to resume?", &items, 0)?).map(|task| task.id)
+    tasks.get(first_question("Task to resume", &items, 0)?).map(|task| task.id)
 }
 
 /// Shows what changed, and asks what to do with it; none if the user decides later.
@@ -68,14 +68,14 @@ pub fn about_files(manner: Manner, result: &TaskResult, found: Option<&TaskDiff>
     ];
     let words = answers.map(|(_, words)| words);
     // pressing Enter alone decides nothing
-    answers.get(choice("What should nisse do?", &words, words.len() - 1)?)?.0
+    answers.get(choice("What to do with the changes", &words, words.len() - 1)?)?.0
 }
 
 /// Asks for the model of the role delegate; none if the user chose none.
 #[must_use]
 pub fn model(offered: &[Row]) -> Option<String> {
     let items: Vec<String> = offered.iter().map(|row| plain(&row.alias)).collect();
-    offered.get(first_question("Which model should work on tasks?", &items, 0)?).map(|row| row.alias.clone())
+    offered.get(first_question("Model for tasks", &items, 0)?).map(|row| row.alias.clone())
 }
 
 /// Shows what a repository's settings file names, and asks whether it may run.
@@ -90,7 +90,7 @@ pub fn trust(manner: Manner, project: &trust::Report) -> bool {
     fields.into_text().lines().for_each(|line| say(manner, line));
     let answers = ["No", "Yes, until the file changes (undo: nisse trust --revoke)"];
     // pressing Enter alone decides nothing
-    first_question("Do you trust it?", &answers, 0) == Some(1)
+    first_question("Trust this file", &answers, 0) == Some(1)
 }
 
 /// A question before signal handlers are installed. A signal that ends nisse does so after the terminal is restored,
