@@ -127,7 +127,7 @@ async fn exchange(
     let mut attempt = pin!(async {
         tokio::select! {
             reply = llm.ask(request, &words) => reply,
-            () = outside.stop.wait() => Err(ended(Trouble::Stopped, "stopped while waiting for the reply")),
+            () = outside.stop.wait() => Err(ended(Trouble::Stopped, "the request was cancelled")),
             () = tokio::time::sleep(journal.time_left()) => Err(ended(Trouble::Timeout, "the task's time cap ended the request")),
         }
     });

@@ -60,7 +60,7 @@ pub(super) fn listen(
         stopper.stop();
         let told = progress.clone();
         // on its own thread: a reader that has stopped reading must not delay the second signal
-        std::thread::spawn(move || told.note("stopping; press Ctrl-C again to stop at once"));
+        std::thread::spawn(move || told.note("stopping; another Ctrl-C stops at once"));
         tokio::select! {
             () = heard.any() => {}
             () = tokio::time::sleep(GRACE) => {}

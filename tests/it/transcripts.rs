@@ -200,7 +200,7 @@ fn stopped() {
         let mut run = env.finish(running);
         run.exits(7);
         // a thread of its own says that it heard the signal: before or after what came of it
-        let heard = "stopping; press Ctrl-C again to stop at once\n";
+        let heard = "stopping; another Ctrl-C stops at once\n";
         let (before, after) = run.stderr.split_once(heard).unwrap_or_else(|| panic!("{}", run.report()));
         run.stderr = format!("{heard}{before}{after}");
         kept(&env, &run, "stopped");

@@ -137,7 +137,7 @@ fn a_window_too_small_for_the_first_request_is_found_before_the_task_begins() {
         let run = env.delegate(&[], "Make b.txt.");
         let error = run.exits(2).json().pop().unwrap()["error"].clone();
         assert_eq!(error["kind"], "window_too_small", "{error}");
-        assert!(error["message"].as_str().unwrap().contains("of 4000"), "{error}");
+        assert!(error["message"].as_str().unwrap().contains("of its 4000"), "{error}");
         nothing_begun(&env);
         let doctor = env.run(&["doctor"]);
         let hint = error["hint"].as_str().unwrap().to_owned();
