@@ -106,7 +106,7 @@ pub fn apply(opened: &Opened, id: TaskId, wish: Wish) -> Result<Applied, Error> 
             PutBack::Nothing(why) => Err(Error::NothingToPutBack { task: id, why: why.to_owned(), left: Vec::new() }),
             PutBack::Left(left) => {
                 let why = format!(
-                    "an earlier --abort left these files, which differ both from before and from the task: {}",
+                    "an earlier --abort left these files, which are not as they were before: {}",
                     left.join(", ")
                 );
                 Err(Error::NothingToPutBack { task: id, why, left })

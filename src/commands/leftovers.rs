@@ -3,6 +3,8 @@
 //! Leftovers of tasks that are not in this log belong to another nisse (a host and its container share a repository, but
 //! not a state directory): they are listed and never removed. A leftover with unique content stays, and is named.
 
+mod kept;
+
 use std::{
     collections::{BTreeMap, BTreeSet},
     path::{Path, PathBuf},
@@ -15,13 +17,7 @@ use serde::Serialize;
 use super::{Error, open::began_in, owned::names, settings::KeepTurns};
 use crate::{
     agent::workplace::spec,
-    domain::{
-        apply::ApplyState,
-        event::EventKind,
-        id::TaskId,
-        outcome::End,
-        task::{Task, WHOLE_WORKTREE},
-    },
+    domain::{apply::ApplyState, event::EventKind, id::TaskId, outcome::End, task::Task},
     log::{Log, crash},
     repo::{Checkout, TaskBranch, TaskRef, WorktreeSpec},
 };
@@ -140,7 +136,7 @@ pub fn find_leftovers(log: &Log, checkout: &Checkout, keep: KeepTurns, now_ms: u
     }
     found.extend(judge_in_place(&mut known, checkout)?);
     for id in log.kept() {
-        found.extend(judge_kept(&mut known, checkout, id));
+        found.extend(kept::judge(&mut known, checkout, id));
     }
     for (branch, id) in known.branches.clone() {
         found.extend(git_locks(log, checkout, id, &branch)?);
@@ -313,31 +309,6 @@ fn owed(log: &Log, checkout: &Checkout) -> Result<Vec<Leftover>, Error> {
         });
     }
     Ok(found)
-}
-
-/// What was moved out of a task's tree stays until whoever sees this says that it may go.
-fn judge_kept(known: &mut Known<'_>, checkout: &Checkout, id: TaskId) -> Option<Leftover> {
-    let name = known.log.kept_dir(id).display().to_string();
-    let (state, why, remove) = match known.owner(id) {
-        Owner::InUse => return None,
-        Owner::Foreign => (State::Foreign, "its task is not in this log".to_owned(), Removal::Never),
-        Owner::Unreadable => (State::Kept, "its task cannot be read".to_owned(), Removal::Never),
-        // it is told where the task worked
-        Owner::Settled(task, _) if !began_in(checkout, &task.started).unwrap_or(true) => return None,
-        Owner::Settled(task, _) if task.kept_aside.iter().any(|(_, paths)| *paths == [WHOLE_WORKTREE]) => {
-            let why =
-                "the repository no longer has its task's commits, so this is the only copy of its files; remove it \
-                       by hand when you do not need it"
-                    .to_owned();
-            (State::Kept, why, Removal::Never)
-        }
-        Owner::Settled(task, _) => {
-            let paths: Vec<_> = task.kept_aside.iter().flat_map(|(_, paths)| paths.iter().cloned()).collect();
-            let why = format!("its task created it, and no commit can hold it: {}", paths.join(", "));
-            (State::Dead, why, Removal::Kept(id))
-        }
-    };
-    Some(Leftover { kind: "kept", name, task: Some(id), state, why, remove })
 }
 
 /// Git lock files that killed processes of a task have left.

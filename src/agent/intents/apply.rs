@@ -254,14 +254,20 @@ pub fn put_back(journal: &mut Journal, checkout: &Checkout) -> Result<PutBack, E
     take_back(journal, checkout, id, &plan)
 }
 
-/// The paths that the last undo left, if they still differ.
+/// The paths that the last undo left, if they are still not as they were before, nor committed: changed since, or made the
+/// task's again by the undo of another task.
 fn left_before(task: &Task, checkout: &Checkout) -> Result<Vec<String>, Error> {
     let plan = task.intents.iter().rev().find_map(|one| {
         let IntentKind::PutBack { plan } = &one.kind else { return None };
         (one.status == Status::Settled).then_some(plan)
     });
     match plan {
-        Some(plan) if checkout.has_commit(plan)? => Ok(checkout.plan_files(plan)?.changed()),
+        Some(plan) if checkout.has_commit(plan)? => {
+            let files = checkout.plan_files(plan)?;
+            let committed = committed(task, checkout, plan)?;
+            let left = files.changed.iter().chain(files.brought.difference(&committed));
+            Ok(left.map(|path| path.to_string_lossy().into_owned()).collect())
+        }
         Some(_) | None => Ok(Vec::new()),
     }
 }

@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::{Value, json};
 
 use super::{applied, handed_back, handed_back_with};
-use crate::support::{Checkout, TestEnvironment};
+use crate::support::{Checkout, Step, TestEnvironment, Wire};
 
 const LINE: &str = "echo task >> a.txt; echo b > b.txt; rm gone.txt";
 
@@ -282,4 +282,30 @@ fn what_was_kept_for_the_way_back_may_be_gone() {
     applied(&env.run(&["apply", "--json", &task]), "files");
     is_here(&env, "again");
     env.changed_paths();
+}
+
+/// Two tasks changed one file; taking back the earlier one leaves it, and taking back the later one makes it the earlier's
+/// again.
+#[test]
+fn what_a_later_task_kept_from_being_taken_back_is_named_again() {
+    let edit = |old: &str, new: &str| Step::call("edit_file", json!({"path": "a.txt", "old": old, "new": new}));
+    let env = TestEnvironment::new(
+        Wire::Chat,
+        vec![edit("first", "1st"), Step::hand_back(), edit("last", "final"), Step::hand_back()],
+    );
+    env.checkout.write("a.txt", "first\n\n\n\n\n\n\n\nlast\n").commit("two lines");
+    let done = ["Mend the first line.", "Mend the last one."].map(|brief| env.delegate(&[], brief).ends(0, "handback"));
+    let [first, later] = done.each_ref().map(|result| result["task"].as_str().unwrap());
+    env.person(|checkout| {
+        checkout.write("own.txt", "mine\n");
+    });
+    env.run(&["apply", first]).exits(0);
+    env.run(&["apply", later]).exits(0);
+    env.run(&["apply", "--abort", first]).exits(6);
+    env.run(&["apply", "--abort", later]).exits(0);
+    let again = env.run(&["apply", "--abort", "--json", first]);
+    let error = again.json().pop().unwrap()["error"].to_string();
+    assert_ne!(again.code(), Some(0));
+    assert!(error.contains("an earlier --abort left") && error.contains("a.txt"), "{error}");
+    env.person(|_| {});
 }
