@@ -293,7 +293,7 @@ fn what_a_later_task_kept_from_being_taken_back_is_named_again() {
         Wire::Chat,
         vec![edit("first", "1st"), Step::hand_back(), edit("last", "final"), Step::hand_back()],
     );
-    env.checkout.write("a.txt", "first\n\n\n\n\n\n\n\nlast\n").commit("two lines");
+    env.checkout.write("own.txt", "o\n").write("a.txt", "first\n\n\n\n\n\n\n\nlast\n").commit("two lines");
     let done = ["Mend the first line.", "Mend the last one."].map(|brief| env.delegate(&[], brief).ends(0, "handback"));
     let [first, later] = done.each_ref().map(|result| result["task"].as_str().unwrap());
     env.person(|checkout| {
