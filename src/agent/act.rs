@@ -51,6 +51,9 @@ pub(super) async fn act(
     }
 }
 
+/// The answer to a call of a task that was given up.
+pub(super) const GIVEN_UP: &str = "Not run: the person gave the task up.";
+
 /// Answers a call without running it.
 pub(super) fn skip(
     journal: &mut Journal,
@@ -74,7 +77,7 @@ pub(super) fn skip(
         Skip::AfterEnding => "Not run: it stands behind the call that ends the task.".to_owned(),
         Skip::Capped => "Not run: a cap of the task was reached.".to_owned(),
         Skip::Stopped => "Not run: the person asked to stop.".to_owned(),
-        Skip::GivenUp => "Not run: the person gave the task up.".to_owned(),
+        Skip::GivenUp => GIVEN_UP.to_owned(),
     };
     record::answer(journal, place, outside, id, Answered::new(ResultStatus::NotRun, content))
 }

@@ -168,9 +168,7 @@ pub async fn resume(
     let Some(checkout) = opened.checkout_of_any(&task.started)? else {
         return Err(Error::RepositoryGone { task: id, checkout: task.started.workplace.checkout.clone() });
     };
-    if let (Some(head), None) = (&task.head, &task.ended)
-        && !checkout.has_commit(head)?
-    {
+    if task.ended.is_none() && !agent::gone::has_commits(&task, &checkout)? {
         return Err(Error::RepositoryGone { task: id, checkout: task.started.workplace.checkout.clone() });
     }
     if answer.is_some() && (!task.asks_about_files() || task.is_given_up()) {

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::{
     super::{
-        Error, after_command, record,
+        Error, after_command, gone, record,
         workplace::{Workplace, head, spec},
     },
     in_place, removal,
@@ -94,7 +94,7 @@ fn keep_files_without_commits(journal: &mut Journal, place: &Workplace<'_>) -> R
     let task = journal.task();
     let path = Path::new(&task.started.workplace.worktree);
     if task.started.workplace.isolation != Isolation::Worktree
-        || place.checkout.has_commit(&head(task)?)?
+        || gone::has_commits(task, place.checkout)?
         || !path.is_dir()
     {
         return Ok(());
